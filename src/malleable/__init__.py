@@ -47,7 +47,7 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":  # that of the project, which stands in pyproject.toml alone
+    if name == "__version__":  # only pyproject.toml has the version
         from importlib.metadata import version
 
         return globals().setdefault(name, version("malleable"))

@@ -144,9 +144,9 @@ def integers_of(
         array = np.asarray(array, dtype=np.float64)
         refuse(field, array, _fractions(array), "must be a whole number")
     refuse(field, array, array < least, f"must be at least {least}")
-    if array.dtype.itemsize < 8:  # whole numbers that the limit may not fit into
+    if array.dtype.itemsize < 8:  # whole numbers of a type that the limit may not fit into
         array = array.astype(np.int64)
-    # Cut here it cannot wrap around in the cast.
+    # Cut to the limit here, so that the cast cannot wrap around.
     return np.ascontiguousarray(np.minimum(array, ALL_SLOTS), dtype=np.int64)
 
 

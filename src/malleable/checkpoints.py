@@ -121,7 +121,7 @@ class Checkpointed:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard:
-            # Others may go on with this object before what is returned has been read.
+            # Callers may change this object before the returned state has been read.
             state = {
                 name: copy.copy(value) for name, value in vars(self).items() if name != "_guard"
             }

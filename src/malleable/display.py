@@ -32,7 +32,7 @@ def brief(self: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    import numpy as np  # not for `import malleable`, which `malleable --version` waits for
+    import numpy as np  # imported here, because `malleable --version` must be fast
 
     if isinstance(value, np.ndarray):
         if value.ndim == 1 and len(value) <= _FEW:

@@ -13,7 +13,7 @@ from malleable.validation import WEIGHT, WORK, check_amount, floats, into_range
 UNDERESTIMATES = ("first", "bounce")
 """What a job shows that has done more than its estimate: nothing left, or what it has overrun."""
 
-_LARGEST = 50.0  # of an error's logarithm, so that products stay finite
+_LARGEST = 50.0  # largest logarithm of an error, so that products stay finite
 
 
 def error_sigma(estimates: Any) -> float | None:

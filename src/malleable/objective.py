@@ -175,7 +175,7 @@ class Penalty:
             self.function, self._compiled = function.function, function._compiled
             self.address = function.address
             return
-        if not callable(function):  # a CFunc is
+        if not callable(function):  # a CFunc is not callable
             kind = type(function).__name__
             raise ValueError(
                 f"penalty: expected a Numba cfunc or a function of (job, completion), not {kind}"
@@ -209,7 +209,8 @@ class Penalty:
         return self
 
     def __reduce__(self) -> tuple[Any, tuple[Any, Any]]:
-        made_of = getattr(self.function, "__wrapped__", self.function)  # of a CFunc
+        # the Python function of a CFunc
+        made_of = getattr(self.function, "__wrapped__", self.function)
         module = getattr(made_of, "__module__", None)
         name = getattr(self.function, "__qualname__", None)
         found = _named(module, name) if module and name else None
@@ -258,7 +259,7 @@ def penalty(function: PenaltyLike | None = None, *, jobs: int = 1) -> Any:
     for job in range(check_count("jobs", jobs)):
         paid = [made(job, at) for at in times.tolist()]
         for before, at, low, high in zip(times, times[1:], paid, paid[1:], strict=False):
-            if not low <= high:  # or not a number
+            if not low <= high:  # also for NaN
                 raise ValueError(
                     f"penalty: must not fall, but job {job} pays {low} at {before} s and {high} at {at} s"
                 )

@@ -89,7 +89,7 @@ class BasePlan:
         self, decided: Mapping[str, Any], goal: Objective, seconds: float, **told: Any
     ) -> None:
         vars(self).update(decided, objective=goal.text, timing={"seconds": seconds}, **told)
-        self.slots = vars(self).pop("allocation")  # the core's word
+        self.slots = vars(self).pop("allocation")  # the core's name
 
     def _meet(self, deadline: Floats, completion: Floats) -> None:
         self.met = met_deadlines(deadline, completion, self.penalty)

@@ -56,7 +56,7 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     mean = float(known.mean())
     if len(known) == 1:
         return Interval(mean, math.nan)
-    if (known == known[0]).all():  # without what rounding makes of them
+    if (known == known[0]).all():  # without rounding
         return Interval(float(known[0]), 0.0)
     spread = float(known.std(ddof=1)) / math.sqrt(len(known))
     return Interval(mean, student_quantile(0.5 + confidence / 2, len(known) - 1) * spread)

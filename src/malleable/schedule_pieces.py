@@ -72,7 +72,8 @@ class Pieces:
         who = np.concatenate([self.job, self.job])
         order = np.lexsort((np.arange(len(times)), times, who))
         change = np.concatenate([-self.slots, self.slots])
-        held = np.cumsum(change[order])  # each job's changes add up to 0: this restarts by itself
+        # each job's changes add up to 0, so the sum starts at 0 for each job
+        held = np.cumsum(change[order])
         owner, time = who[order], times[order]
         until = np.append(time[1:], np.inf)
         until[np.append(owner[1:] != owner[:-1], True)] = -np.inf

@@ -33,8 +33,8 @@ Name = JobPolicy | TandemPolicy | SlottedPolicy | ClusterPolicy | str
 Policies = Name | Sequence[Name | Any] | Any
 """Names of policies, policies of your own, or several of them."""
 
-# One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`: its tables, what a trace
-# becomes for it, and a policy where none is named.
+# By model: its module, which has `run(jobs, policy, *, rng, estimates, ...)`, its tables, the
+# method that converts a trace, and the default policy.
 MODELS: dict[str, tuple[Any, tuple[type, ...], str, str]] = {
     "tandem": (tandem.run, (MapShuffleJobs, MapShuffleStream), "map_shuffle", "max-srpt"),
     "slotted": (slotted.run, (MapReduceJobs, MapReduceStream), "map_reduce", "asrpt"),
@@ -121,7 +121,7 @@ def simulate(
     if isinstance(jobs, Jobs) and "objective" in options:
         warn_without_deadlines(parse_objective(options["objective"], len(jobs)), jobs)
     names = _names(default if policy is None else policy)
-    seed = seed_of(rng)  # a generator would move on from policy to policy
+    seed = seed_of(rng)  # a generator would advance from policy to policy
     parts = []
     for name in names:
         base, own = own_options(name)

@@ -81,7 +81,7 @@ def refuse(field: str, values: Any, bad: npt.NDArray[np.bool_], reason: str) -> 
 
 
 def no_mask(field: str, values: Any) -> None:
-    # As long as numpy.ma is not imported there is no masked array; another thread may import it now.
+    # If numpy.ma is not imported, there is no masked array; another thread may import it now.
     masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     if masked is not None and isinstance(values, masked):
         raise ValueError(f"{field}: a masked array; fill what is missing, or leave the rows out")

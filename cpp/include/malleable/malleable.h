@@ -216,10 +216,9 @@ typedef struct malleable_cluster_jobs {
   int64_t new_users;
   const double* new_user_minimum;  /* 0 */
   const double* new_user_priority; /* 1 */
-  /* So many more columns: max_slots and width (whole), requested and speedup (p) (real), and for
-   * auto and the adaptive policies node_rates
-   * (real): for each job, phase and type of nodes, what such nodes do of the job's seconds in a
-   * second; NaN: the rate of the node. */
+  /* The number of further columns in `more`: max_slots and width (whole), requested and speedup (p)
+   * (real), and for auto and the adaptive policies node_rates (real): for each job, phase and type
+   * of nodes, the rate of such nodes for the job; NaN: the rate of the node. */
   int64_t columns;
   const malleable_column* more;
 } malleable_cluster_jobs;
@@ -467,10 +466,10 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_assign,
 MALLEABLE_FUNCTION(int, malleable_scheduler_take_back,
                    (malleable_scheduler * scheduler, double now, const int64_t* free_map_slots,
                     const int64_t* free_reduce_slots, int64_t* ids, int64_t room, int64_t* rows));
-/* Of running tasks, one a row, which have run for so many seconds (a reduce task: since all maps
- * had ended): the seconds by which a task will probably end earlier with a second attempt, over
- * those that the second attempt will probably run; 0: it is to have none. Start one in a slot that
- * no ready task wants if the gain is above 0.22. */
+/* Writes the gain of a second attempt for each running task, one a row: the seconds by which the
+ * task will probably end earlier, over the seconds that the second attempt will probably run; 0:
+ * start none. `seconds` says how long the tasks have run (reduce tasks: since all maps had ended).
+ * If the gain is above 0.22, start a second attempt in a slot that no ready task wants. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_backup_gains,
                    (malleable_scheduler * scheduler, int64_t count, const int64_t* ids,
                     const int64_t* phase, const double* seconds, double* gain));

@@ -11,7 +11,7 @@
 namespace malleable::embed {
 namespace {
 
-// A fixed place, so that a message can be told when there is no memory left.
+// A fixed array, so that a message can be stored if memory is exhausted.
 thread_local std::array<char, 1024> message{};
 
 int noted(int status, const char* what) {

@@ -14,7 +14,7 @@ struct Member {
   std::string_view name;
   const double* malleable_jobs::* real = nullptr;
   const std::int64_t* malleable_jobs::* whole = nullptr;
-  double otherwise = kInfinity;  // what a needed column has if it is left out; infinite: an error
+  double otherwise = kInfinity;  // value of a needed column if it is left out; infinite: an error
 };
 #define REAL(name, ...) {#name, &malleable_jobs::name, nullptr __VA_OPT__(, ) __VA_ARGS__}
 #define WHOLE(name, ...) {#name, nullptr, &malleable_jobs::name __VA_OPT__(, ) __VA_ARGS__}
@@ -51,8 +51,8 @@ constexpr Member kMembers[] = {REAL(work),
 #undef REAL
 #undef WHOLE
 
-// Visits the columns of a table and points each at what the caller gave. Columns of a length of
-// their own are as long as the jobs, or, behind offsets, as the last one says.
+// Visits the columns of a table and points each at the caller's array. Columns have one entry per
+// job; a column after offsets has as many as the last offset says.
 class Columns {
  public:
   Columns(const malleable_jobs& given, Defaults& spare)
@@ -84,7 +84,7 @@ class Columns {
   }
 
  private:
-  // They are asked for in about this order.
+  // The search begins after the last hit, because columns come in about this order.
   const Member& find(std::string_view name) {
     for (std::size_t tried = 0; kMembers[next_].name != name; ++tried) {
       if (tried == std::size(kMembers)) throw std::logic_error("malleable_jobs lacks a column");
@@ -121,7 +121,7 @@ View read(const malleable_jobs& given, Defaults& spare, Rows... rows) {
 
 using Epochs = malleable_epoch;  // the handle
 
-// New jobs, by model.
+// Adds jobs, one overload per model.
 void add(Epoch& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t* ids, std::int64_t*) {
   auto view = read<JobsView, JobColumns>(jobs, handle.defaults);
   if (jobs.arrival == nullptr) view.arrival = {};
@@ -173,7 +173,7 @@ std::size_t jobs_in(const Of& of) {
   return of.size();
 }
 
-// Decides and writes the decision, by model.
+// Decides and writes the decision, one overload per model.
 void decide(Epoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
   of.decide(now, slots_of(slots), period);

@@ -1,5 +1,4 @@
-// The scheduler for C. Linear programs of the adaptive policy are solved by a function of the
-// caller's.
+// The scheduler for C. The caller's function solves the linear programs of the adaptive policy.
 #include <numeric>
 
 #include "malleable/embed/cluster.hpp"
@@ -39,14 +38,15 @@ std::unique_ptr<ClusterPolicy> policy_of(const malleable_scheduler_options& give
   return make_cluster_policy(name, options, goal.aggregate, goal.kind, by_user, generic);
 }
 
-// A column of every phase that is told, or zeros.
+// Reads a column for each phase, or zeros if it is left out.
 void read_pair(const std::int64_t* maps, const std::int64_t* reduces, std::size_t n,
                Defaults& spare, std::span<const std::int64_t> (&pair)[2]) {
   pair[kMap] = column_or(maps, n, std::int64_t{0}, spare.none);
   pair[kReduce] = column_or(reduces, n, std::int64_t{0}, spare.none);
 }
 
-// A column by its name in the table; rates of jobs have an entry for each phase and type of nodes.
+// Reads a column by its name in the table; node_rates have an entry for each job, phase and type of
+// nodes.
 void take_column(const malleable_column& given, std::size_t n, std::size_t types,
                  ClusterJobsView& jobs) {
   const std::string_view name = text("column", given.name);
@@ -72,7 +72,7 @@ void take_column(const malleable_column& given, std::size_t n, std::size_t types
   }
 }
 
-// What `ended` and the others read of events.
+// Converts events for `ended` and the other calls.
 Scheduler::Tasks tasks_of(const malleable_events& events) {
   const std::size_t n = length("count", events.count);
   return {needed("ids", events.ids, n), needed("phase", events.phase, n), column(events.tasks, n),
@@ -86,7 +86,7 @@ constexpr std::pair<std::string_view, Tell> kEvents[] = {{"started", &Scheduler:
                                                          {"failed", &Scheduler::failed},
                                                          {"lost", &Scheduler::lost}};
 
-// All that is learnt.
+// All parts of a history.
 auto parts_of(TaskEstimates::History& of) {
   return std::array{&of.common,    &of.runs[0],   &of.runs[1],
                     &of.errors[0], &of.errors[1], &of.speedups};
@@ -337,7 +337,7 @@ int malleable_scheduler_counts(malleable_scheduler* scheduler, int64_t count, co
   });
 }
 
-// Each part behind the number of its entries.
+// Writes each part after the number of its entries.
 int malleable_scheduler_history(malleable_scheduler* scheduler, double* numbers, int64_t room,
                                 int64_t* count) {
   return with(scheduler, [&](PolicyAndScheduler& of) {

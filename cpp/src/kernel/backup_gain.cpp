@@ -7,7 +7,7 @@ namespace malleable {
 namespace {
 
 constexpr double kOfStragglers = 500.0;
-// Seconds of both attempts, over those of one.
+// Least seconds of both attempts together, over the seconds of one.
 constexpr double kLeastBoth = 1.0 / 3.0;
 
 // Gauss and Hermite's points and weights of a standard normal.
@@ -21,8 +21,8 @@ constexpr Draw kDraws[] = {
     {3.7504397177257425, 5.4826885597221787e-4},
 };
 
-// Of a task whose time is 1 on average unless it is a straggler, after t: the chance that it goes
-// on, and E[max(0, T - t)].
+// A task whose mean time is 1 unless it is a straggler. After t: the chance that it still runs, and
+// E[max(0, T - t)].
 class Times {
  public:
   explicit Times(double scatter) : scatter_(scatter) {}

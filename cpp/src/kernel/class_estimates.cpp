@@ -6,7 +6,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kShortest = 1e-9;  // [s] that rates are taken over
+constexpr double kShortest = 1e-9;  // [s] least time for rates
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void ClassEstimates::arrived(std::size_t c, double now, bool minimum,
 
 void ClassEstimates::correct(std::size_t c, Phase p, std::size_t type, double seconds) {
   double& sum = guess_[row(c, p) * types_ + type];
-  sum = std::max(0.0, sum + seconds);  // rounding
+  sum = std::max(0.0, sum + seconds);  // differences may round below 0
 }
 
 void ClassEstimates::finished(std::size_t c, Phase p, std::size_t type, double seconds) {
@@ -62,7 +62,7 @@ void ClassEstimates::finished(std::size_t c, Phase p, std::size_t type, double s
 
 double ClassEstimates::rate(std::size_t c, double now, bool minimum) const {
   const double seen = std::isinf(memory_) ? now : memory_ * -std::expm1(-now / memory_);
-  // At time 0 only the ratios between classes mean anything.
+  // At time 0 only the ratios between classes have a meaning.
   return faded(come_[minimum ? 1 : 0][c], now) / std::max(seen, kShortest);
 }
 

@@ -46,7 +46,7 @@ double DeadlineGreedy::place(const FlowChains& chains, Index flow, double releas
       const Index next = intervals_[i].next;
       const double end = next == kNone ? kInfinity : intervals_[next].start;
       double until = end;
-      // The last bit that rounding leaves is taken for done.
+      // Work left by rounding counts as done.
       if (slots * (end - from) >= left - kRounding * work) {
         until = std::min(end, from + left / slots);
         left = 0.0;
@@ -73,10 +73,10 @@ double DeadlineGreedy::place(const FlowChains& chains, Index flow, double releas
         }
         intervals_[i].free -= slots;
       }
-      time = until;  // even where the work is too little to show
+      time = until;  // even if the work is too little to change the time
       const Index behind = intervals_[i].next;
       if (intervals_[i].free == 0.0) intervals_[i].jump = behind;
-      // Nothing is left of this interval for us, unless it goes on beyond `until`.
+      // This interval is used up, unless it goes on beyond `until`.
       if (behind != kNone && intervals_[behind].start <= until) i = find(behind);
     }
     if (pieces != nullptr) pieces->done[k] = time;

@@ -8,7 +8,7 @@
 
 namespace malleable {
 
-// Index of the column that starts at `time`, made if need be.
+// Index of the column that starts at `time`; makes it if there is none.
 std::size_t DeadlinePacking::split(double time) {
   const auto at = std::lower_bound(columns_.begin(), columns_.end(), time,
                                    [](const Column& c, double t) { return c.start < t; });
@@ -35,7 +35,7 @@ void DeadlinePacking::take(Index job, double start, double end, double slots) {
   }
 }
 
-// Adds `need` slot-seconds on [0, due], at most `cap` slots at once, on top of what is used.
+// Adds `need` slot-seconds on [0, due], at most `cap` slots at once, on top of the used slots.
 void DeadlinePacking::pour(const Problem& problem, Index job, double due, double cap, double need) {
   const std::size_t end = split(due);
   const auto length = [&](std::size_t k) { return columns_[k + 1].start - columns_[k].start; };
@@ -73,8 +73,8 @@ void DeadlinePacking::pour(const Problem& problem, Index job, double due, double
   merge(first, std::min(last, columns_.size()));
 }
 
-// Gives the job's slots back and lets it take what is free from the start on. It held at least its
-// minimum until its old end and finds at least that much there again.
+// Gives the job's slots back and lets it take free slots from the start on. It held at least its
+// minimum until its old end, so it finds at least that many free slots there.
 void DeadlinePacking::pull_forward(const Problem& problem, Index job, double& completion) {
   for (const Piece& piece : held_[job]) {
     const std::size_t first = split(piece.start), end = split(piece.end);
@@ -107,7 +107,7 @@ void DeadlinePacking::pull_forward(const Problem& problem, Index job, double& co
   }
 }
 
-// The minima first: they decide how the profile starts out.
+// The minima come first, because the profile starts with them.
 void DeadlinePacking::hold_minima(const Problem& problem, std::span<const double> due,
                                   std::span<double> completion) {
   drops_.clear();
@@ -143,7 +143,7 @@ void DeadlinePacking::write(const Problem& problem, Plan& plan) const {
   for (std::size_t j = 0; j < n; ++j) {
     if (problem.work[j] == 0.0) continue;
     const auto& pieces = held_[j];
-    if (pieces.empty()) continue;  // so short that time does not show it
+    if (pieces.empty()) continue;  // the job is too short to change the time
     bool first = true;
     for (const Piece& piece : pieces) {
       const double start = problem.now + piece.start, end = problem.now + piece.end;
@@ -168,7 +168,7 @@ void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
       pour(problem, j, due[j], problem.high[j] - problem.low[j], need);
     }
   }
-  // The second time round, jobs reach slots that later ones gave up in the first.
+  // In the second pass, jobs reach slots that later jobs gave up in the first.
   for (int pass = 0; pass < 2; ++pass) {
     for (const Index j : order) {
       if (problem.work[j] > 0.0) pull_forward(problem, j, completion[j]);

@@ -15,8 +15,8 @@ namespace {
 // Sums of work forced before t are off by a few roundings of S t. A level passes where the excess
 // is between 0 and 2 kRounding S t: rounding then cannot lift a bound, whatever the scale of t.
 constexpr int kRounds = 60;          // of the search for a level, from below
-constexpr int kOwnRounds = 12;       // the same where penalties are known by their values only
-constexpr int kLevelHalvings = 200;  // of a bracket of levels
+constexpr int kOwnRounds = 12;       // the same for custom penalties, known only by their values
+constexpr int kLevelHalvings = 200;  // halvings of a bracket of levels
 
 // A deadline from problem.now, stretched within its tolerance.
 double due_at(const Problem& problem, double latest, double stretch) {
@@ -82,7 +82,7 @@ void earliest_completions(const Problem& problem, std::span<double> earliest) {
   for (std::size_t j = 0; j < n; ++j) {
     if (problem.work[j] == 0.0 || fits(j)) continue;
     const double t = time_with_room(problem, j, ends, free);
-    // Rounding must not make it later than it is.
+    // Rounding must not make it too late.
     earliest[j] = std::max(earliest[j], t * (1.0 - kRounding));
   }
 }
@@ -103,7 +103,7 @@ DemandBound::Peak DemandBound::list_turns(const Problem& problem, std::span<cons
     const double work = problem.work[j], high = problem.high[j], end = due[j];
     if (work == 0.0) continue;
     const double low = problem.gang ? 0.0 : problem.low[j];
-    // Missed whatever the others do (beyond rounding): no other time says it more clearly.
+    // Missed in any schedule (beyond rounding): this is the worst time.
     if (work - high * std::max(end, 0.0) > worst.excess + kRounding * work) {
       worst = {0.0, work - high * std::max(end, 0.0), kNone};
     }
@@ -158,7 +158,7 @@ void DemandBound::deadlines(const Problem& problem, const Penalties& penalties, 
   }
 }
 
-// Those of the level that was found are known but for who was settled.
+// Deadlines of the level that was found are in due_, except for jobs that were settled.
 void DemandBound::deadlines_found(const Problem& problem, const Penalties& penalties, double level,
                                   double stretch, std::span<double> due) const {
   for (std::size_t j = 0; j < problem.size(); ++j) {
@@ -168,10 +168,9 @@ void DemandBound::deadlines_found(const Problem& problem, const Penalties& penal
   }
 }
 
-// A function known by its values is asked for its inverse only where that matters: due_ has a
-// deadline of a lower level, so too early by what the level rose since. It does as well where even
-// that is too late to force more than the minimum does within the window, or where the deadline
-// still lies before the window.
+// The inverse of a custom penalty is computed only if it matters. due_ has the deadline of a lower
+// level, which is too early. It suffices if even that is too late to force more than the minimum
+// does within the window, or if the deadline still lies before the window.
 bool DemandBound::settled(const Problem& problem, const Penalties& penalties, std::size_t j,
                           double level, const Window& window) {
   if (!penalties.is_custom(j)) return false;
@@ -182,7 +181,7 @@ bool DemandBound::settled(const Problem& problem, const Penalties& penalties, st
     return true;
   }
   if (!(window.from > 0.0 && due_[j] < window.from)) return false;
-  // What a job pays at an earlier time often says enough.
+  // The penalty at an earlier time is often enough.
   if (asked_[j] <= window.from && paid_[j] > level) return true;
   const double from = problem.now + window.from;
   asked_[j] = window.from;
@@ -288,7 +287,7 @@ DemandBound::Excess DemandBound::excess(const Problem& problem, const Penalties&
 
 namespace {
 
-// Of a search for a crossing: what is known to be over and under it, and by how much; 0: unknown.
+// The bracket of a search for a crossing: levels over and under it, and by how much; 0: unknown.
 struct Bracket {
   double low, high, over_low, over_high;
 
@@ -305,8 +304,8 @@ struct Bracket {
 
 }  // namespace
 
-// A level at which the work forced before the deadline of top.job still exceeds what fits, but
-// hardly: at least `low`, where it does.
+// A level, at least `low`, at which the work forced before the deadline of top.job still exceeds
+// what fits, but hardly.
 double DemandBound::follow(const Problem& problem, const Penalties& penalties, const Peak& top,
                            double low, double to, double stretch) {
   const auto time_at = [&](double x) {
@@ -315,7 +314,7 @@ double DemandBound::follow(const Problem& problem, const Penalties& penalties, c
   };
   Bracket at{low, to, top.excess, 0.0};
   double a = low, over_a = at.over_low;
-  // From the worst time as it stands, as if it did not move.
+  // First from the worst time, as if it did not move.
   const Excess now = excess(problem, penalties, top.time, low, stretch);
   double x = now.fall > 0.0 ? low + now.work / now.fall : low + (to - low) / 2.0;
   for (int step = 0; step < 60; ++step) {
@@ -353,9 +352,9 @@ double DemandBound::follow(const Problem& problem, const Penalties& penalties, c
   return at.low;
 }
 
-// Raises the level from `low` until the time `top.time` is hardly overloaded any more. Newton steps
-// while they stay on the overloaded side, the secant once both sides are known, bisection where
-// neither helps. A step to the next jump misses nothing while everything else stands still.
+// Raises the level from `low` until `top.time` is hardly overloaded. Newton steps while they stay
+// on the overloaded side, the secant once both sides are known, bisection if neither helps. A step
+// to the next jump misses nothing if nothing else changes before it.
 double DemandBound::relieve(const Problem& problem, const Penalties& penalties, const Peak& top,
                             double low, double to, double stretch, double finest) {
   const double slack = kRounding * problem.slots * top.time;
@@ -366,8 +365,8 @@ double DemandBound::relieve(const Problem& problem, const Penalties& penalties, 
   for (int step = 0; step < 200; ++step) {
     const Excess at_x = excess(problem, penalties, top.time, x, stretch);
     const double over = at_x.work;
-    // Hardly anything over counts as the crossing only where the excess still falls: minima that
-    // use every slot leave it at nothing for all higher levels.
+    // A tiny excess counts as the crossing only if the excess still falls: if minima use every
+    // slot, it stays near 0 for all higher levels.
     if (over <= slack && (sure || (over >= -slack && at_x.fall > 0.0))) return x;
     if (over > slack) {
       at.low = x;
@@ -391,8 +390,9 @@ double DemandBound::relieve(const Problem& problem, const Penalties& penalties, 
   return at.low;
 }
 
-// From an overloaded level on: where its excess would end along its slope, but no further than the
-// next jump, or the next event where it does not fall; and whether nothing can lie between.
+// From an overloaded level: the level at which its excess would end along its slope, but no further
+// than the next jump, or the next event if it does not fall; and whether no crossing can lie
+// between.
 DemandBound::Excess::Next DemandBound::Excess::further(double x) const {
   if (fall > 0.0) {
     const double newton = x + work / fall;
@@ -424,10 +424,10 @@ double DemandBound::halve(const Problem& problem, const Penalties& penalties, do
       window = narrower;
     }
   }
-  return std::min(low, to);  // all that is known to fail
+  return std::min(low, to);  // the largest level known to fail
 }
 
-// What the worst job would pay if it ended as early as it can alone.
+// The largest penalty of a job that ends as early as it can alone.
 double DemandBound::least_alone(const Problem& problem, const Penalties& penalties, double low) {
   for (std::size_t j = 0; j < problem.size(); ++j) {
     if (problem.work[j] == 0.0) continue;
@@ -454,7 +454,8 @@ double DemandBound::level(const Problem& problem, const Penalties& penalties, do
       smooth_ &= penalties.value()[r] <= penalties.line(r - 1, penalties.at()[r]);
     }
   }
-  const double finest = own ? 0x1p-52 : kSameTime;  // where jumps are not told, to the last digit
+  // custom penalties do not show their jumps, so search to the last digit
+  const double finest = own ? 0x1p-52 : kSameTime;
   // Raise the level until the worst time is hardly overloaded any more, then look for the worst
   // time again.
   for (int round = 0; round < (own ? kOwnRounds : kRounds); ++round) {
@@ -466,8 +467,8 @@ double DemandBound::level(const Problem& problem, const Penalties& penalties, do
     if (top.time == 0.0) {  // some job cannot meet its deadline even alone
       low = least_alone(problem, penalties, low);
     } else if (top.job != kNone && (smooth_ || !followed)) {
-      // Where the worst time is somebody's deadline, it moves with the level: follow it by secants.
-      // They do not see jumps, which others may wait behind.
+      // If the worst time is a job's deadline, it moves with the level: follow it by secants. These
+      // do not see jumps, behind which other jobs may become late.
       low = std::max(low, follow(problem, penalties, top, low, to, stretch));
       followed = low > before;
       if (!followed) low = relieve(problem, penalties, top, low, to, stretch, finest);

@@ -10,7 +10,7 @@ constexpr double kQuantile = 0.25;
 
 // The chance that it is above b if it is above a, a <= b.
 double above_given(double a, double b) {
-  constexpr double kFar = 30.0;  // where above() still has digits
+  constexpr double kFar = 30.0;  // beyond it above() has no digits
   if (a < kFar) return normal_above(b) / normal_above(a);
   return std::exp(0.5 * (a - b) * (a + b)) * (a / b);
 }
@@ -24,7 +24,7 @@ double chance_of_ends(std::span<const double> ages, double waiting, const LogTim
   if (running == 0.0 || !(seconds > 0.0)) return 0.0;
   double chance = 1.0;
   if (waiting > 0.0) {
-    // They start when those that run have ended, one after the other in each slot.
+    // Waiting maps start when running ones have ended, one after the other in each slot.
     seconds -= waiting * times.seconds() / running;
     if (!(seconds > 0.0)) return 0.0;
     chance =

@@ -14,20 +14,20 @@ namespace {
 
 using ByScatter = std::array<double, kScatters>;
 constexpr ByScatter kScatter{0.003, 0.03, 0.06, 0.12, 0.25, 0.5, 0.8, 1.1, 1.5, 2.0};
-// How likely each is before anything is seen.
+// Prior of the scatters.
 constexpr ByScatter kLikely{0.02, 0.05, 0.1, 0.2, 0.25, 0.13, 0.1, 0.07, 0.05, 0.03};
-// How far off times are that change.
+// Scatter of the factor by which times change.
 constexpr double kJumpScatter = 1.5;
 constexpr double kLeastAge = 1e-3;
 constexpr double kLow = 0.1, kHigh = 0.9;
-constexpr std::int64_t kPieces = 8;  // of a slot's share of the tasks that wait
+constexpr std::int64_t kPieces = 8;  // pieces of a slot's share of waiting tasks
 constexpr std::int64_t kDrawn = 8;   // tasks of a piece that are drawn one by one
 
 using Random = std::mt19937_64;
 
 double uniform(Random& random) { return std::generate_canonical<double, 53>(random); }
 
-// Of the normal distribution above z.
+// Draws from the normal distribution above z.
 double draw_above(double z, Random& random) {
   if (z < 1.0) {
     std::normal_distribution<double> normal;
@@ -53,7 +53,7 @@ std::size_t choose(const ByScatter& chances, Random& random) {
   return kScatters - 1;
 }
 
-// Chances that add up to 1, of logarithms, each times one of `first`.
+// Turns log-likelihoods into chances that add up to 1, with the prior `first`.
 ByScatter chances(ByScatter log, const ByScatter& first) {
   const double most = *std::max_element(log.begin(), log.end());
   double total = 0.0;
@@ -62,11 +62,11 @@ ByScatter chances(ByScatter log, const ByScatter& first) {
   return log;
 }
 
-// How likely each scatter of a phase is: half by what all phases show, half by what it shows, too.
+// The chances of each scatter of a phase: half from all phases, half from its own samples.
 std::vector<ByScatter> scatters(std::span<const LeftPhase> phases) {
   ByScatter all{};
   for (const LeftPhase& phase : phases) {
-    // One task that ended says nothing of how others differ.
+    // A single ended task does not show any scatter.
     for (std::size_t k = 0; k < kScatters && phase.shown >= 2.0; ++k) all[k] += phase.log[k];
   }
   const ByScatter common = chances(all, kLikely);
@@ -82,7 +82,7 @@ std::vector<ByScatter> scatters(std::span<const LeftPhase> phases) {
   return found;
 }
 
-// One draw: all tasks that are left run.
+// One draw: runs all tasks that are left.
 class Run {
  public:
   Run(std::span<const LeftJob> jobs, const EndsRequest& request)
@@ -107,8 +107,8 @@ class Run {
     }
   }
 
-  // seconds(phase, tasks, age): of so many more tasks that wait (age 0), one after the other, or of
-  // one that runs.
+  // seconds(phase, tasks, age): the seconds of so many waiting tasks (age 0), one after the other,
+  // or of a running task.
   template <typename Seconds>
   void go(const Seconds& seconds, std::span<double> end) {
     const std::size_t n = jobs_.size();
@@ -167,7 +167,7 @@ class Run {
   std::size_t pool(std::size_t phase) const { return request_.generic ? 0 : phase; }
   // The phase whose tasks may start.
   std::size_t phase_of(std::size_t j) const { return open_[2 * j] > 0 ? 0 : 1; }
-  // A task beside so many takes so much longer than alone.
+  // The factor by which a task beside the others takes longer than alone.
   double slower(std::size_t row) const {
     return std::pow(static_cast<double>(beside_[row]), 1.0 - jobs_[row / 2].speedup);
   }
@@ -191,16 +191,16 @@ class Run {
       if (--missing_[child] == 0) offer(child);
     }
   }
-  // Of the k-th task that runs: ages are taken to be evenly spread.
+  // The age of the k-th running task: ages count as evenly spread.
   static double age(const LeftPhase& phase, std::int64_t k) {
     if (phase.age <= 0.0) return 0.0;
     const auto running = static_cast<double>(phase.running);
     const double place = (2.0 * static_cast<double>(k) + 1.0) / running - 1.0;
     return std::max(kLeastAge, phase.age + std::sqrt(3.0) * place * phase.ages);
   }
-  // Of so many tasks that wait, those that a slot of the pool takes at once: an eighth of its
-  // share, or an eighth of what the slot does before if all goes by order. Where slots are shared,
-  // jobs end later than that.
+  // The number of waiting tasks that a slot of the pool takes at once: an eighth of its share, or,
+  // with an order, an eighth of the tasks that the slot does before. If slots are shared, jobs end
+  // later than by the order.
   std::int64_t piece(std::size_t j, std::size_t p, std::int64_t waiting) const {
     std::int64_t slots = std::min(jobs_[j].most, request_.slots[p]);
     if (request_.shared) slots /= static_cast<std::int64_t>(jobs_.size());
@@ -229,12 +229,12 @@ class Run {
   const EndsRequest& request_;
   std::vector<Index> order_;
   std::vector<double> rank_;
-  std::vector<std::int64_t> before_;  // tasks that each slot does before those of a job, by order
+  std::vector<std::int64_t> before_;  // by order: tasks that each slot does before those of a job
   std::vector<std::vector<Index>> children_;
   std::vector<std::int64_t> waiting_, open_, beside_, holds_, missing_;
   std::int64_t free_[2] = {0, 0};
   std::set<std::pair<double, Index>> ready_[2];
-  using End = std::tuple<double, std::size_t, std::int64_t>;  // when, row, tasks
+  using End = std::tuple<double, std::size_t, std::int64_t>;  // (time, row, tasks)
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 };
 
@@ -242,20 +242,21 @@ double quantile(std::span<double> sorted, double part) {
   const double at = part * static_cast<double>(sorted.size() - 1);
   const auto low = static_cast<std::size_t>(at);
   const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  if (sorted[low] == sorted[high]) return sorted[low];  // infinite ones, too
+  if (sorted[low] == sorted[high]) return sorted[low];  // also for two infinite values
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-// What tasks of a phase take in one draw.
+// The seconds of a phase's tasks in one draw.
 struct Taken {
-  double middle = 0.0, deviation = 0.0, jump = 0.0;  // of the logarithms
+  // mean and deviation of the logarithms; factor of a change
+  double middle = 0.0, deviation = 0.0, jump = 0.0;
 
-  // Of a task that has run for so long, what is left.
+  // The time left of a task that has run for `age`.
   double left(double age, Random& random) const {
     const double z = draw_above((std::log(std::max(age, kLeastAge)) - middle) / deviation, random);
     return std::max(0.0, std::exp(std::min(middle + deviation * z, 50.0)) - age);
   }
-  // Of so many more tasks, one after the other.
+  // The time of so many more tasks, one after the other.
   double more(std::int64_t tasks, Random& random) const {
     std::normal_distribution<double> normal;
     const double s = deviation;
@@ -294,7 +295,8 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
   for (std::size_t d = 0; d < draws; ++d) {
     for (std::size_t row = 0; row < 2 * n; ++row) {
       if (phases[row].waiting + phases[row].running == 0) continue;
-      std::normal_distribution<double> normal;  // makes two numbers at once
+      // kept between draws, because it makes two numbers at once
+      std::normal_distribution<double> normal;
       const LeftPhase& phase = phases[row];
       const std::size_t k = choose(likely[row], random);
       const bool changes = uniform(random) < request.jump;

@@ -4,13 +4,13 @@
 
 namespace malleable {
 
-// From now on the job has so many slots.
+// The job has `slots` from `time` on.
 void FairList::hold(const FlowProblem& problem, Index job, double time, double slots,
                     Pieces& pieces) {
   Job& own = job_[job];
   if (own.slots == slots) return;
   if (own.slots > 0.0) {
-    // What is too short for the resolution of absolute time has no piece.
+    // A time too short for the resolution of absolute time makes no piece.
     const double from = problem.now + own.since, to = problem.now + time;
     if (to > from) pieces.add(job, from, to, own.slots);
     own.left = std::max(0.0, own.left - own.slots * (time - own.since));

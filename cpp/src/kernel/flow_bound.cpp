@@ -13,7 +13,7 @@ namespace {
 
 // Roundings of a time that may add up in a place of a profile.
 constexpr double kClock = 8.0 * std::numeric_limits<double>::epsilon();
-constexpr std::size_t kFewChanges = 256;  // changes that a comparison sort takes no longer for
+constexpr std::size_t kFewChanges = 256;  // up to this many changes a comparison sort is as fast
 
 }  // namespace
 
@@ -41,7 +41,8 @@ void FlowBound::sort_changes() {
   changes_.swap(sorted_);
 }
 
-// Work that comes in at the rates of `changes_` and is done at `limit` at most.
+// Appends the profile of work that comes in at the rates of `changes_` and is done at `limit` at
+// most.
 void FlowBound::append(WorkProfiles& profiles, double limit) {
   sort_changes();
   double time = 0.0, coming = 0.0, waiting = 0.0, done = 0.0;
@@ -57,7 +58,7 @@ void FlowBound::append(WorkProfiles& profiles, double limit) {
     profiles.done.push_back(done);
     profiles.rate.push_back(rate);
   };
-  // Whole slots add up exactly, so the rate that comes in ends at 0.
+  // Whole slots add up exactly, so the incoming rate ends at 0.
   for (std::size_t k = 0; k <= changes_.size(); ++k) {
     const double next = k < changes_.size() ? changes_[k].time : kInfinity;
     if (waiting > 0.0 && coming < limit) {
@@ -82,7 +83,8 @@ void FlowBound::append(WorkProfiles& profiles, double limit) {
   profiles.offset.push_back(profiles.time.size());
 }
 
-// From a flow's profiles: its earliest completion, and the malleable job that stands for it.
+// Computes from a flow's profiles its earliest completion, and the malleable job that represents
+// it.
 void FlowBound::shape(std::size_t j) {
   const double volume = problem_->volume[j];
   double high = volume / problem_->alone[j], left = 0.0;
@@ -100,7 +102,7 @@ void FlowBound::shape(std::size_t j) {
   }
   if (tail_.offset[j] < tail_.offset[j + 1]) left += tail_.time[tail_.offset[j]] * volume;
   high_[j] = high;
-  // Time left after a unit of work, beyond what a single job of that maximum has.
+  // Time left after a unit of work, beyond that of a single job with this maximum.
   shift_[j] = std::max(0.0, left / volume * (1.0 - kRounding) - volume / (2.0 * high));
 }
 
@@ -147,8 +149,8 @@ void FlowBound::build(const FlowProblem& problem, const std::function<bool()>* l
   for (const double rate : all_.rate) steepest_all_ = std::max(steepest_all_, rate);
 }
 
-// By how much rounding of times may change the work that is forced by t, or possible by then: many
-// slots do much between two times that cannot be told apart.
+// How much rounding of times may change the work that is forced or possible by t: many slots do
+// much work between two neighbouring doubles.
 double FlowBound::blur(std::size_t j, double due, double t) const {
   const double reach = std::fabs(due) + problem_->release[j] + t + std::fabs(problem_->now);
   return std::min(problem_->volume[j], steepest_[j] * kClock * reach);
@@ -221,9 +223,9 @@ double FlowBound::busy_bound(const Penalties& penalties, std::span<const double>
   return problem_->released ? bound : std::max(bound, released_bound(penalties));
 }
 
-// One machine as fast as all slots, which serves at any time the flow that is here with most slope
-// a unit of work. That work is all of it, which gives the least sum of weighted mean busy times
-// (Goemans et al. 2002), or what is left of it (`by_left`).
+// Simulates one machine as fast as all slots, which always serves the present flow with the largest
+// slope per unit of work. The unit counts all work of the flow, which gives the least sum of
+// weighted mean busy times (Goemans et al. 2002), or the work left (`by_left`).
 void FlowBound::serve(const Penalties& penalties, bool by_left, std::span<double> busy,
                       std::span<double> end) {
   const std::size_t f = problem_->flows();

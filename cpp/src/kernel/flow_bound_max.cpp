@@ -68,7 +68,7 @@ bool FlowBound::impossible(std::span<const double> due) {
   return peak(due).excess > 0.0;
 }
 
-// Of the work forced before a time, at a level.
+// The excess of the work forced before a time, at a level.
 double FlowBound::total_excess(const Penalties& penalties, double level, double time) const {
   double sum = 0.0, scale = 0.0;
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
@@ -86,12 +86,12 @@ double FlowBound::total_excess(const Penalties& penalties, double level, double 
 // within rounding of the least that passes. Regula falsi (Illinois), bisection where it is slow.
 double FlowBound::root(const Penalties& penalties, double fails, double passes, double time) {
   double over = total_excess(penalties, fails, time), under = total_excess(penalties, passes, time);
-  int side = 0;  // which end moved last
+  int side = 0;  // the end that moved last
   for (int step = 0; step < 200; ++step) {
     const double width = kRounding * std::max(std::fabs(passes), kTiny);
     if (passes - fails <= width) break;
     double next = fails + (passes - fails) * (over / (over - under));
-    // A little to the other side of where the last one fell, so that both ends close in.
+    // A little to the other side of the last value, so that both ends close in.
     next += side > 0 ? -width / 4.0 : width / 4.0;
     if (step % 3 == 2 || !(next > fails && next < passes)) next = fails + (passes - fails) / 2.0;
     if (!(next > fails && next < passes)) break;
@@ -115,7 +115,7 @@ double FlowBound::root(const Penalties& penalties, double fails, double passes, 
 double FlowBound::next_level(const Penalties& penalties, double level, double to, double time) {
   if (total_excess(penalties, to, time) > 0.0) return to;
   const double fails = root(penalties, level, to, time);
-  // Above what fails the objective can only take a value that some flow's penalty takes.
+  // Above `fails` the objective can only take a value that some flow's penalty takes.
   double next = kInfinity;
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     next = std::min(next, penalties.next_value(j, fails));

@@ -1,4 +1,5 @@
-// Bounds of sums by multipliers for the work forced before certain times: steps, and any on a grid.
+// Bounds of sums by multipliers for the work forced before certain times: for steps, and for any
+// penalties on a grid.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -59,8 +60,8 @@ void FlowBound::pick_times(std::size_t most) {
 void FlowBound::fill_force() {
   room_.resize(times_.size());
   force_.assign(options_.size() * times_.size(), 0.0);
-  // A little more than there is: rounding must not look like work that does not fit, since
-  // multipliers would make much of it.
+  // Slightly more capacity than there is, because multipliers would magnify an overload that is
+  // only rounding.
   double total = 0.0;
   for (const double volume : problem_->volume) total += volume;
   for (std::size_t t = 0; t < times_.size(); ++t) {
@@ -108,7 +109,7 @@ double FlowBound::price_options() {
   return bound;
 }
 
-// Multipliers by subgradient steps towards `value`; the best bound they give, and them.
+// Finds multipliers by subgradient steps towards `value`; returns their best bound.
 double FlowBound::relax_steps(double value, int most) {
   const std::size_t times = times_.size();
   multiplier_.assign(times, 0.0);
@@ -145,7 +146,7 @@ double FlowBound::relax_steps(double value, int most) {
   return best;
 }
 
-// Completions that a flow may choose between: where its penalty bends, and even steps.
+// Lists the completions that a flow may choose: where its penalty bends, and even steps.
 void FlowBound::list_grid(const Penalties& penalties, double horizon) {
   constexpr int kSteps = 32;
   option_offset_.assign(1, 0);
@@ -200,7 +201,7 @@ double FlowBound::least_price(const Penalties& penalties, std::size_t j) {
 
 double FlowBound::grid_bound(const Penalties& penalties, double value, double share) {
   const std::size_t f = problem_->flows();
-  // Places to look at rise with the square of the times.
+  // The places to look at rise with the square of the times.
   const auto times = static_cast<std::size_t>(kGridTimes * std::sqrt(share));
   if (f == 0 || f > kMostGrid || all_.time.empty() || times == 0) return -kInfinity;
   for (std::size_t j = 0; j < f; ++j) {
@@ -226,7 +227,7 @@ double FlowBound::grid_bound(const Penalties& penalties, double value, double sh
   return std::min(bound - kRounding * size, value);
 }
 
-// Depth first through the flows, options by their price under the multipliers.
+// Searches depth first through the flows, options by their price under the multipliers.
 struct FlowBound::Search {
   FlowBound& own;
   double best;           // a choice must cost less
@@ -235,7 +236,8 @@ struct FlowBound::Search {
   std::size_t times = 0;
   double base = 0.0;
   std::vector<std::size_t> order, chosen, best_chosen;
-  std::vector<double> price_left, force_left, used;  // least of the flows from a depth on
+  // least price and work of the flows from a depth on
+  std::vector<double> price_left, force_left, used;
   std::vector<std::vector<std::size_t>> by_price;
 
   void descend(std::size_t depth, double paid, double price) {
@@ -271,8 +273,8 @@ struct FlowBound::Search {
   }
 };
 
-// Looks through all choices that the relaxation leaves open, given the best option of each flow by
-// itself: those whose second best costs most more come first.
+// Searches all choices that the relaxation leaves open. Flows whose second best option costs most
+// more than the best come first.
 double FlowBound::search_steps(double value, std::uint64_t nodes,
                                std::span<const std::size_t> least, std::span<double> due) {
   const std::size_t f = problem_->flows(), times = times_.size();

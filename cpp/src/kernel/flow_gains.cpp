@@ -27,7 +27,7 @@ void FlowGains::allocate(double coming, std::span<double> slots) {
   double sum = 0.0;
   for (const Flow& flow : flows_) sum += flow.weight;
   const double mean = sum > 0.0 ? sum / static_cast<double>(flows_.size()) : 1.0;
-  // What weighs nothing comes last, but comes.
+  // Flows of weight 0 come last, but still get slots.
   constexpr double kLight = 1e-9;
   double behind = coming * mean;
   value_.resize(problem_.work.size());

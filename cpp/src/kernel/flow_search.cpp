@@ -194,7 +194,7 @@ std::uint64_t FlowSearch::improve(std::vector<FlowRecipe>& recipes, Score& best,
   FlowRecipe top = recipes[0];
   for (const FlowRecipe& start : recipes) {
     if (exhausted() || best.value <= goal_) break;
-    // A start may take a quarter of what is left, so that perturbations get their share.
+    // A start may take a quarter of the remaining effort, so that perturbations get their share.
     const std::uint64_t all = effort_;
     effort_ = std::min(all, tried_ + std::max<std::uint64_t>((all - tried_) / 3, 1));
     FlowRecipe recipe = start;

@@ -16,7 +16,7 @@ std::int64_t rounded_up(std::int64_t units, std::int64_t machines) {
   return (units + machines - 1) / machines;
 }
 
-// The slot after the last one of each job on machines that it has for itself.
+// The step after each job's last step if it has all machines to itself.
 Slots ends_alone(const MapReduceView& jobs, std::int64_t machines, bool preemptive) {
   Slots ends(jobs.size());
   for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -29,8 +29,8 @@ Slots ends_alone(const MapReduceView& jobs, std::int64_t machines, bool preempti
   return ends;
 }
 
-// The sum over all slots of the jobs that are there by the one schedule or by the other, whichever
-// are more: arrived, and not ended before. Both counts change at these slots only.
+// The sum over all steps of the larger number of present jobs (arrived, and not ended before) in
+// the two schedules. Both numbers change only at these steps.
 std::int64_t most_there(const MapReduceView& jobs, Slots one, Slots other) {
   std::sort(one.begin(), one.end());
   std::sort(other.begin(), other.end());

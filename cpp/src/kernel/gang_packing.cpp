@@ -71,7 +71,7 @@ void GangPacking::set_rate(std::size_t p, double time, double slots) {
   rate_[p] = slots;
 }
 
-// Serves the positions from `redo` on again, those before keep what they have.
+// Serves the positions from `redo` on again; earlier positions keep their slots.
 void GangPacking::serve(std::size_t redo, double time) {
   const std::size_t n = order_.size();
   const auto most = [&](std::size_t p) { return problem_->high[order_[p]]; };
@@ -105,8 +105,9 @@ void GangPacking::serve(std::size_t redo, double time) {
   running_.swap(next_running_);
 }
 
-// Moves those that end by `time` from running_ to ended_. Jobs that end together leave together:
-// served again, an earlier gang could take the slots of one that has nothing left to do.
+// Moves the jobs that end by `time` from running_ to ended_. Jobs that end together leave together:
+// if only one left and slots were served again, an earlier gang could take the slots of a job
+// without work.
 void GangPacking::collect_ended(double time) {
   ended_.clear();
   std::erase_if(running_, [&](std::size_t p) {
@@ -127,14 +128,14 @@ void GangPacking::run(const Problem& problem, std::span<const Index> order,
   std::size_t redo = 0;
   while (unfinished_ > 0) {
     serve(redo, time);
-    if (running_.empty()) break;  // whoever is left needs more slots than there are
+    if (running_.empty()) break;  // all remaining jobs need more slots than there are
     double end = kInfinity;
     for (const std::size_t p : running_) end = std::min(end, since_[p] + left_[p] / rate_[p]);
     time = std::max(time, end);
     collect_ended(time);
     redo = ended_.front();
     for (const std::size_t p : ended_) {
-      left_[p] = rate_[p] * (time - since_[p]);  // whatever rounding says
+      left_[p] = rate_[p] * (time - since_[p]);  // exactly, in spite of rounding
       set_rate(p, time, 0.0);
       set_need(p, kInfinity);
       --unfinished_;

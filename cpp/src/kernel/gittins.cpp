@@ -13,7 +13,7 @@ bool GittinsIndex::look(const WorkCounts& sizes) {
   for (std::size_t first = kWorkClasses; first-- > 0;) {
     above += sizes[first] + kUnseenSizes;
     const double had = first > 0 ? work_bound(first - 1) : 0.0;
-    double ended = 0.0, took = 0.0, best = 0.0;  // took: by those that end
+    double ended = 0.0, took = 0.0, best = 0.0;  // took: time of the jobs that end
     for (std::size_t last = first; last < kWorkClasses; ++last) {
       const double here = sizes[last] + kUnseenSizes;
       const double low = last > 0 ? work_bound(last - 1) : 0.0;

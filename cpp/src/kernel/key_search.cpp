@@ -6,7 +6,8 @@
 namespace malleable {
 namespace {
 
-constexpr double kReach[] = {0.01, 0.05, 0.2};  // of a step, as a share of all keys' spread
+// size of a step, as a share of the spread of all keys
+constexpr double kReach[] = {0.01, 0.05, 0.2};
 
 }  // namespace
 
@@ -70,7 +71,7 @@ void KeySearch::step(std::vector<double>& key) {
   };
   if (random() % 2 == 0) {
     for (std::size_t k = 1 + random() % 3; k > 0; --k) {
-      // Not as arguments of one call: compilers would draw them in orders of their own.
+      // Not as arguments of one call, because the order of evaluation would depend on the compiler.
       const double by = reach * (uniform() - 0.5);
       move(jobs_[random() % jobs_.size()], by);
     }
@@ -89,7 +90,7 @@ void KeySearch::undo(std::vector<double>& key) const {
   }
 }
 
-// How much flows are late by together; infinite once that exceeds `limit`.
+// The total lateness of all flows; infinite once it exceeds `limit`.
 double KeySearch::missed(std::span<const double> due, std::span<const double> key, double limit) {
   sorter_.sort(key, order_);
   for (std::size_t k = 0; k < order_.size(); ++k) rank_[order_[k]] = static_cast<Index>(k);

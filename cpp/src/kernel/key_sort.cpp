@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kShort = 192;  // below this a comparison sort is faster (measured)
 
-// Leading bits sorted by counting, and how many of them at a time; what they leave equal is put
-// right afterwards, so they need only tell most keys apart (measured).
+// Leading bits sorted by counting, and how many of them at a time. Keys that are equal in these
+// bits are sorted afterwards, so the bits need only separate most keys (measured).
 struct Digits {
   int width, digit;
 };
@@ -62,7 +62,7 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
     from_.resize(n);
     to_.resize(n);
   }
-  // Infinite keys share a head of their own, lest they blur the differences among the others.
+  // Infinite keys have their own head, so that the other heads can use all bits.
   const std::uint64_t never = ordered(kInfinity);
   const FiniteExtent extent = finite_extent(keys.data(), n);
   const std::uint64_t least = std::min(ordered(extent.least), never - 1);
@@ -82,8 +82,8 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
     ++counts_[radix + ((head >> digit) & (radix - 1))];
     ++counts_[2 * radix + (head >> (2 * digit))];
   }
-  // Entries are about to be scattered over memory that has long left the near caches: fetching it
-  // in order is quicker than line by line when each is first written (measured).
+  // Entries will be scattered over memory that is no longer in the near caches: prefetching it in
+  // order is faster than loading each line when it is first written (measured).
   constexpr std::size_t kEntriesOfLine = 64 / sizeof(Entry);
   for (std::size_t i = 0; i < n; i += kEntriesOfLine) to_[i].index = 0;
   for (int p = 0; p < passes; ++p) {
@@ -100,7 +100,7 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
   for (std::size_t i = 0; i < n; ++i) order[i] = from_[i].index;
 }
 
-// The entries are sorted by their leading bits; put right what the keys still disagree on.
+// The entries are sorted by their leading bits; sorts runs of equal bits by the whole keys.
 void KeySort::settle(std::span<const double> keys, std::span<Entry> entries) const {
   for (std::size_t i = 1; i < entries.size(); ++i) {
     if (entries[i].head != entries[i - 1].head) continue;

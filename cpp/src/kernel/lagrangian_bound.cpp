@@ -9,9 +9,10 @@
 namespace malleable {
 namespace {
 
-// For every so many jobs, rounding may add kRounding of all work to what is forced.
+// For each kRoundedJobs jobs, rounding may add kRounding of all work to the forced work.
 constexpr double kRoundedJobs = 4096.0;
-// Steps that the average completions remember, and where those who give up end, in last times.
+// Steps that the average of completions remembers, and the end of jobs that give up, over the last
+// time.
 constexpr double kMeanMemory = 20.0, kGaveUpEnd = 1.2;
 
 }  // namespace
@@ -41,7 +42,7 @@ bool LagrangianBound::pick_times(const Penalties& penalties, std::span<const dou
   return true;
 }
 
-// After the break point a time within the tolerance still pays what comes before it.
+// A completion within the tolerance after the break point still has the penalty before it.
 double LagrangianBound::last_of(const Penalties& penalties, std::size_t row) const {
   const double at = penalties.at()[row];
   return at + tolerance(at) - problem_->now;
@@ -58,16 +59,16 @@ void LagrangianBound::add_option(std::size_t j, double completion, double penalt
   const double work = problem_->work[j], high = problem_->high[j], low = low_[j];
   Option option{completion, penalty, rising, 0, 0};
   option.before = first_from(completion);
-  // Up to this time the minimum has done more than what is forced at the end.
+  // Until this time the minimum does more than the maximum at the end forces.
   const double turn = high > low ? (high * completion - work) / (high - low) : kInfinity;
-  // At the turn itself both say the same.
+  // At the turn itself both are equal.
   const bool rushes = option.before > 0 && times_[option.before - 1u] > turn * (1.0 + kSameTime);
   option.own = rushes ? first_from(turn) : option.before;
   option.rising = std::min(rising, option.own);
   options_.push_back(option);
 }
 
-// The completions between which the best choice of job j lies, whatever the prices.
+// Lists the completions that can be the best choice of job j at any prices.
 void LagrangianBound::list_options(const Penalties& penalties, std::size_t j, double from) {
   const double work = problem_->work[j], low = low_[j], now = problem_->now;
   const auto rising =
@@ -129,7 +130,7 @@ bool LagrangianBound::begin(const Problem& problem, const Penalties& penalties,
   return true;
 }
 
-// sums_[k]: of the multipliers from k on, and of those before k times their times.
+// sums_[k]: the sum of the multipliers from k on, and of earlier multipliers times their times.
 void LagrangianBound::sum_prices(std::span<const double> multiplier) {
   const std::size_t m = multiplier.size();
   sums_[m].after = 0.0;
@@ -174,7 +175,7 @@ double LagrangianBound::evaluate() {
   const double weight = 1.0 / std::min(++evaluations_, kMeanMemory),
                latest = kGaveUpEnd * times_.back();
   sum_prices(multiplier_);
-  // f at t_k is the sum of level + ramp t_k over all that begins before k.
+  // f at t_k is the sum of level + ramp t_k over all changes before k.
   std::fill(level_.begin(), level_.end(), 0.0);
   std::fill(ramp_.begin(), ramp_.end(), 0.0);
   double bound = constant_;
@@ -221,8 +222,8 @@ double LagrangianBound::improve(double value, std::size_t steps) {
       std::fill(direction_.begin(), direction_.end(), 0.0);
       continue;
     }
-    // Camerini, Fratta, Maffioli 1975: a step that hardly undoes the last one. Their 1.5 in place
-    // of 0.9 would turn it round where there is but one time.
+    // Camerini, Fratta, Maffioli 1975: a step that hardly undoes the last one. With their 1.5 in
+    // place of 0.9 the step would turn back if there is only one time.
     double along = 0.0, last = 0.0;
     for (std::size_t k = 0; k < m; ++k) {
       along += gradient_[k] * direction_[k];
@@ -255,7 +256,8 @@ void LagrangianBound::refine(const Penalties& penalties, std::span<const double>
   best_multiplier_ = multiplier_;
 }
 
-// Of the points (saved, price) of a job's options those on the lower convex hull, from (0, 0) on.
+// Keeps the points (saved, price) of a job's options that are on the lower convex hull from (0, 0)
+// on.
 void LagrangianBound::list_asks(std::vector<DueAsk>& asks) {
   sum_prices(best_multiplier_);
   asks.clear();

@@ -11,9 +11,10 @@ namespace malleable {
 namespace {
 
 constexpr std::size_t kMost = 512;  // cells
-// For every so many jobs, rounding may add kRounding of all work to what is forced.
+// For each kOverJobs jobs, rounding may add kRounding of all work to the forced work.
 constexpr double kOverJobs = 4096.0;
-// Steps that the average completions remember, and where those who give up end, in last times.
+// Steps that the average of completions remembers, and the end of jobs that give up, over the last
+// time.
 constexpr double kMemory = 20.0, kGaveUp = 1.2;
 constexpr std::size_t kLook = 1024;  // jobs between two looks at the clock
 constexpr int kPatience = 10;        // steps without a better bound until steps become shorter
@@ -42,7 +43,7 @@ void LagrangianDensity::begin(const Problem& problem, const Penalties& penalties
   end_ = total / problem.slots;
   rounding_ = 2.0 * kRounding * std::max(1.0, static_cast<double>(n) / kOverJobs) * total;
   constant_ = 0.0;
-  // Half of the borders at even steps, half where jobs end or should.
+  // Half of the borders are at even steps, half where jobs end or are due.
   std::vector<double> times;
   measure_.assign(n, 0.0);
   for (std::size_t j = 0; j < n; ++j) {
@@ -64,7 +65,7 @@ void LagrangianDensity::begin(const Problem& problem, const Penalties& penalties
   finest_.assign(1, 0.0);
   for (std::size_t k = 1; k <= kMost; ++k) times.push_back(end_ * static_cast<double>(k) / kMost);
   std::sort(times.begin(), times.end());
-  // As many as there are cells, by their rank.
+  // As many as there are cells, by rank.
   for (std::size_t k = 1; k <= kMost; ++k) {
     const double t = times[k * times.size() / kMost - 1];
     finest_.push_back(std::max(t, finest_.back()));
@@ -132,7 +133,7 @@ void LagrangianDensity::refine(std::size_t cells) {
 std::size_t LagrangianDensity::cell(double t) const {
   const auto at = std::upper_bound(border_.begin(), border_.end(), t);
   const auto k = static_cast<std::size_t>(at - border_.begin());
-  return k == 0 ? 0 : k - 1;  // the number of cells: behind all of them
+  return k == 0 ? 0 : k - 1;  // the number of cells: after all cells
 }
 
 LagrangianDensity::Sums LagrangianDensity::sums(double t) const {
@@ -222,7 +223,7 @@ LagrangianDensity::Choice LagrangianDensity::choose(std::size_t j) const {
     }
     from = to;
   }
-  // By the closed form: the merge adds up many pieces.
+  // By the closed form, because the merge adds up many pieces with rounding.
   const double end = std::min(best.completion, job.last);
   if (end < kInfinity) {
     const double exact = penalties(j, problem_->now + best.completion) + forced_price(job, end);
@@ -242,12 +243,12 @@ void LagrangianDensity::sum_prices() {
   }
 }
 
-// What all slots are worth.
+// The price of all slots over all time.
 double LagrangianDensity::rooms() const {
   return problem_->slots * sums_.back().moment + rounding_ * sums_.back().price;
 }
 
-// From a time on forced work is by level + ramp t more.
+// From a time on forced work is larger by level + ramp t.
 void LagrangianDensity::change(double at, double level, double ramp) {
   at = std::max(at, 0.0);
   const std::size_t k = cell(at);
@@ -311,7 +312,7 @@ void LagrangianDensity::step(double value) {
     std::fill(direction_.begin(), direction_.end(), 0.0);
     return;
   }
-  // As in lagrangian_bound: a step that hardly undoes the last one; lengths are those of functions.
+  // As in lagrangian_bound: a step that hardly undoes the last one; lengths are norms of functions.
   const std::size_t cells = density_.size();
   double along = 0.0, last = 0.0, length = 0.0;
   const auto width = [&](std::size_t k) { return border_[k + 1] - border_[k]; };

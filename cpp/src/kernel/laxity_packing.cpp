@@ -6,14 +6,14 @@
 
 namespace malleable {
 
-// What happens to a job if its rate stays: its end, and its latest start if it has one.
+// Adds the events of a job if its rate stays: its end, and its latest start if it has one.
 void LaxityPacking::announce(Index p, std::vector<Event>& events) const {
   const Row& row = rows_[p];
   if (row.rate > 0.0) events.push_back({row.since + row.left / row.rate, false, p, row.version});
   if (row.urgent || row.hopeless || row.due == kInfinity || row.rate >= row.high) return;
   const double latest =
       (row.high * row.due - row.left - row.rate * row.since) / (row.high - row.rate);
-  // Nobody else gets the slots for no more than a deadline's tolerance.
+  // A job within the tolerance of its deadline keeps its slots.
   const bool now = latest <= row.since + 2.0 * tolerance(now_ + row.due);
   events.push_back({now ? row.since : latest, true, p, row.version});
 }
@@ -40,7 +40,7 @@ void LaxityPacking::load(const Problem& problem, std::span<const Index> order,
   frontier_ = 1;
   events_.clear();
   for (Index p = 1; p < end; ++p) announce(p, events_);
-  // Most times are known from the start: these are sorted, only the others go through a heap.
+  // Most times are known from the start: these are sorted, and only later ones use a heap.
   std::stable_partition(events_.begin(), events_.end(), [](const Event& e) { return !e.start; });
   key_.resize(events_.size());
   sorted_.resize(events_.size());
@@ -71,7 +71,7 @@ void LaxityPacking::set_rate(Index p, double rate) {
   }
 }
 
-// Nobody displaces it any more.
+// No job displaces it any more.
 void LaxityPacking::unlink(Index p) {
   const Row& row = rows_[p];
   rows_[row.before].after = row.after;
@@ -103,7 +103,7 @@ void LaxityPacking::make_urgent(Index p) {
   unlink(p);
   row.urgent = true;
   const double need = row.high - row.rate;
-  while (slack_ < need) {  // from the last one that holds more than its minimum
+  while (slack_ < need) {  // from the last job that holds more than its minimum
     const Row& last = rows_[frontier_];
     const double taken = std::min(last.rate - last.low, need - slack_);
     if (taken > 0.0) {
@@ -116,7 +116,7 @@ void LaxityPacking::make_urgent(Index p) {
   set_rate(p, row.high);
 }
 
-// The next one that still holds. There is one as long as a job is left.
+// The next event that is still valid. There is one as long as a job is left.
 LaxityPacking::Event LaxityPacking::next_event() {
   for (;;) {
     Event event;
@@ -133,7 +133,7 @@ LaxityPacking::Event LaxityPacking::next_event() {
   }
 }
 
-// Goes on to the next end, of the job at the place that it returns.
+// Advances to the next end of a job and returns its place.
 Index LaxityPacking::next_end() {
   for (;;) {
     const Event event = next_event();

@@ -11,14 +11,14 @@
 namespace malleable {
 namespace {
 
-constexpr int kRounds = 60;          // passes over cells
+constexpr int kRounds = 60;          // most passes over cells
 constexpr double kSameLevel = 1e-9;  // a step that is no longer than this is rounding
 constexpr int kCellBits = 8;         // 2^8 cells for each doubling of time,
-constexpr int kDoublings = 16;       // and so many doublings
+constexpr int kDoublings = 16;       // and doublings of time
 constexpr int kShift = 52 - kCellBits;
 constexpr std::size_t kCells = std::size_t{kDoublings} << kCellBits;
 constexpr std::size_t kBlock = 512;
-// [of S t] What counts as rounding (kernel/demand_bound).
+// [of S t] An excess up to this counts as rounding (kernel/demand_bound).
 constexpr double kAllowed = 2.0 * kRounding;
 
 struct LineColumns {
@@ -35,14 +35,14 @@ inline double line_due(double at, double slope, double level, double now) {
   return latest + tolerance(latest) - now;
 }
 
-// In eight lanes whose order never changes.
+// Sums use eight lanes whose order never changes.
 constexpr std::size_t kLanes = 8;
 struct Lanes {
   double forced[kLanes], fall[kLanes], alone[kLanes], least[kLanes];
 };
 
-// What is forced before t at a level, how fast that falls with it; what a job pays that ends as
-// early as it can alone, at most; and the least work and slope.
+// Sums over jobs: the work forced before t at a level, how fast it falls with the level; the
+// largest penalty of a job that ends as early as it can alone; the least work and slope.
 MALLEABLE_VECTOR_CLONES
 void add_forced_lines(const LineColumns& jobs, std::size_t n, double now, double t, double level,
                       Lanes* sums) {
@@ -75,8 +75,8 @@ void add_forced_lines(const LineColumns& jobs, std::size_t n, double now, double
   for (; j < n; ++j) add(j, j % kLanes);
 }
 
-// Where what jobs force turns: up at `first` by `rise`, down at `second` by `drop`; `steep` is how
-// fast it falls with the level in between.
+// Changes of the rate of a job's forced work: up at `first` by `rise`, down at `second` by `drop`;
+// `steep` is how fast it falls with the level in between.
 struct Turns {
   double *first, *second, *rise, *drop, *steep;
 };
@@ -88,7 +88,7 @@ void list_turns(const LineColumns& jobs, std::size_t n, double now, double level
   for (std::size_t j = 0; j < n; ++j) {
     const double work = jobs.work[j], low = jobs.low[j], room = jobs.room[j], high = low + room;
     const double due = line_due(jobs.at[j], jobs.slope[j], level, now);
-    const bool enough = work <= low * due;  // its minimum is
+    const bool enough = work <= low * due;  // its minimum is enough
     const double last = high * due - work;
     const double up = room > 0.0 ? (last > 0.0 ? last : 0.0) / room : (due > 0.0 ? due : 0.0);
     turns.first[j] = enough ? kInfinity : up;
@@ -101,7 +101,7 @@ void list_turns(const LineColumns& jobs, std::size_t n, double now, double level
 
 }  // namespace
 
-// A lower bound of the level: where one job alone ends, and one step from `near`.
+// Sets a lower bound of the level: the largest penalty of a job alone, and one step from `near`.
 bool LinearLevel::start(const Jobs& jobs, double near, double floor) {
   const double end = sum_of(jobs.work) / slots_;
   double t = full_ - now_;
@@ -124,7 +124,8 @@ bool LinearLevel::start(const Jobs& jobs, double near, double floor) {
   return true;
 }
 
-// All turns into their cells; those behind the end, when all work could be done, into one more.
+// Adds all changes to their cells; changes after the time when all work can be done go into one
+// more cell.
 void LinearLevel::spread(const Jobs& jobs, double level) {
   cells_.assign(kCells + 1, {0.0, 0.0, 0.0, 0.0});
   for (auto& column : turn_) column.resize(kBlock);

@@ -8,7 +8,7 @@ namespace malleable {
 namespace {
 
 constexpr double kLeastDeviation = 1e-3;
-constexpr double kFar = 30.0;  // where normal_above() still has digits
+constexpr double kFar = 30.0;  // beyond it normal_above() has no digits
 
 }  // namespace
 

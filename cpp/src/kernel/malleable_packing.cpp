@@ -6,10 +6,11 @@
 
 namespace malleable {
 
-// Writes pieces as rates change; a piece of no length or no slots is not written.
+// Writes pieces as rates change, but no pieces without length or slots.
 struct MalleablePacking::Trace {
   const Problem& problem;
-  std::vector<double>&since, &held;  // per position: from when on it holds how many slots
+  // per position: time since which it holds its slots, and how many
+  std::vector<double>&since, &held;
   Plan& plan;
 
   void finish(Index p, Index job, double time) const {
@@ -29,7 +30,7 @@ struct MalleablePacking::Trace {
 
 namespace {
 
-// Steps of loops over jobs that are scattered over memory.
+// Steps by which loops over jobs scattered in memory prefetch.
 constexpr std::size_t kFetched = 16;
 
 }  // namespace
@@ -52,8 +53,8 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
     const Index j = order[p];
     const double work = problem.work[j], low = problem.low[j];
     if (work == 0.0) continue;
-    // A job is promoted at the latest when the work before it is done by what the minima behind
-    // leave; end <= promoted, without dividing.
+    // The frontier reaches a job at the latest when the slots that the minima behind leave have
+    // done the work before it. This tests end <= that time, without dividing.
     if (low > 0.0 && work * (problem.slots - behind) <= before * low * (1.0 + kAmple)) {
       minimal_.push({work / low, low, count, j});
     }
@@ -65,8 +66,8 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
   rows_[count] = {kInfinity, 0.0, kInfinity, kNone, false};
 }
 
-// Completions are written down one behind the other first: jobs are scattered over memory, and a
-// simulation that waits for it takes longer than both.
+// Completions are first written one after the other: jobs are scattered in memory, and a simulation
+// that waits for memory takes longer than both passes.
 void MalleablePacking::simulate_into(std::span<double> completion) {
   const std::size_t n = rows_.size() - 1;
   end_.resize(n);
@@ -108,7 +109,7 @@ void MalleablePacking::run(const Problem& problem, std::span<const Index> order,
   } else if (plan == nullptr) {
     simulate_into(completion);
   } else {
-    Pieces& pieces = plan->pieces;  // one a job at least
+    Pieces& pieces = plan->pieces;  // at least one piece a job
     for (auto* column : {&pieces.job, &pieces.slots}) column->reserve(rows_.size());
     for (auto* column : {&pieces.start, &pieces.end}) column->reserve(rows_.size());
     since_.assign(rows_.size() - 1, 0.0);

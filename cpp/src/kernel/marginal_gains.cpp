@@ -6,11 +6,11 @@
 namespace malleable {
 namespace {
 
-// Of what a job has, the part that it takes in one step where every whole number is a corner.
+// The size of a step, as a part of the job's slots, if every whole number is a corner.
 constexpr double kStepPart = 1.0 / 32.0;
-// With more slots a job, most are given at one price at once.
+// With more slots per job than this, most are given at one price at once.
 constexpr double kManySlots = 2.0;
-// Halvings of the logarithm of a price; a few slots more or less are left to single steps.
+// Halvings of the logarithm of a price; single steps give the last few slots.
 constexpr int kPriceHalvings = 40;
 constexpr double kClose = 1e-3;
 
@@ -21,7 +21,7 @@ void MarginalGains::prepare(const Problem& problem, const SpeedupView& speedup) 
   hulls_.build(speedup, problem.low, problem.high, problem.gang);
 }
 
-// From what job k has; no slots where there is nothing to gain.
+// The next step of job k; it has no slots if there is nothing to gain.
 MarginalGains::Step MarginalGains::next(const Ask& ask, std::size_t k) const {
   const Index row = ask.row_of(k);
   const double has = ask.slots[k], value = ask.value_of(k), high = ask.jobs.high[k];
@@ -46,7 +46,7 @@ MarginalGains::Step MarginalGains::next(const Ask& ask, std::size_t k) const {
   return step(to, speedup_.at(row, to) - speedup_.at(row, has), gang);
 }
 
-// What job k has where a slot costs this much.
+// The slots of job k at this price of a slot.
 double MarginalGains::at_price(const Ask& ask, std::size_t k, double price) const {
   const Index row = ask.row_of(k);
   const double value = ask.value_of(k), has = ask.slots[k], high = ask.jobs.high[k];
@@ -68,14 +68,14 @@ double MarginalGains::at_price(const Ask& ask, std::size_t k, double price) cons
   const double p = speedup_.power(row);
   if (p == 1.0) return value > price ? high : has;
   const double wanted = std::pow(value * p / price, 1.0 / (1.0 - p));
-  // The slot before the whole number gains more than the slope there says, the next perhaps enough.
+  // The slot before the whole number gains more than the slope there; the next may gain enough.
   const double near = std::clamp(std::floor(wanted), has, high);
   if (near >= high) return near;
   const double gain = speedup_.at(row, near + 1.0) - speedup_.at(row, near);
   return value * gain > price ? near + 1.0 : near;
 }
 
-// Gives what the dearest price at which all fits leaves to nobody else; returns what is left.
+// Gives the slots that jobs take at the highest price at which all fits; returns the rest.
 double MarginalGains::start_high(const Ask& ask, double free) {
   const std::size_t n = ask.jobs.size();
   double dearest = 0.0, cheapest = kInfinity, before = 0.0;
@@ -141,7 +141,7 @@ void MarginalGains::climb(const Ask& ask, double free) {
   if (free > 0.0) give_rest(ask, free);
 }
 
-// By the tables themselves, between corners.
+// Gives single slots by the tables themselves, between corners.
 void MarginalGains::give_rest(const Ask& ask, double free) {
   std::sort(blocked_.begin(), blocked_.end());
   for (bool more = true; more && free > 0.0;) {

@@ -11,15 +11,16 @@
 namespace malleable {
 namespace {
 
-// int_0^t max(0, 1 - rate x / work) dx: the share that is left of a job, added up. What is left,
-// not what is done: beside long jobs the difference from the horizon would be all rounding.
+// int_0^t max(0, 1 - rate x / work) dx: the integral of the share of a job that is left. The share
+// left, and not the share done, because beside long jobs the difference from the horizon would be
+// all rounding.
 double left_until(double work, double rate, double t) {
   if (rate <= 0.0) return t;
   const double full = work / rate;
   return t <= full ? t * (1.0 - t / full / 2.0) : full / 2.0;
 }
 
-// int_t^infinity of the same.
+// The same integral from t to infinity.
 double left_after(double work, double rate, double t) {
   const double full = work / rate, open = std::max(0.0, full - t);
   return open * (open / full) / 2.0;
@@ -32,7 +33,7 @@ struct Tangent {
 
 Tangent tangent(double work, double low, double high, double c) {
   const double alone = work / high;
-  // Steeper lines, closer to work / low, are right for fewer jobs than they spoil.
+  // Steeper lines, closer to work / low, would improve few bounds and spoil more.
   const double steep = 0.8 * work / low;  // infinite for low = 0
   const double most = steep > alone ? steep : alone;
   c = c > alone ? c : alone;
@@ -46,7 +47,8 @@ Tangent tangent(double work, double low, double high, double c) {
   return {c, choice ? busy : alone / 2.0, choice ? slope : 0.0};
 }
 
-// When a job of which `done` is done at `time`, at `speed` from then on, meets min(work, high t).
+// The time at which a job meets min(work, high t), if `done` is done at `time` and `speed` holds
+// from then on.
 double crossing(double work, double high, double time, double done, double speed) {
   if (done >= std::min(work, high * time) * (1.0 - kLastDigits) && speed >= 0.0 &&
       (time * high >= work || speed >= high)) {
@@ -54,7 +56,7 @@ double crossing(double work, double high, double time, double done, double speed
   }
   if (!(speed > 0.0)) return kInfinity;
   const double to_work = time + (work - done) / speed;
-  // It cannot come up with high t; rounding must not say that it ends before that.
+  // It cannot reach high t; rounding must not make it end before that.
   if (!(speed > high)) return std::max(to_work, work / high);
   const double to_high = time + std::max(0.0, high * time - done) / (speed - high);
   return to_work * high >= work ? std::min(to_work, to_high) : to_high;
@@ -74,7 +76,7 @@ void MeanBusyTime::sort_by_price(const Problem& problem) {
 
 namespace {
 
-// Of jobs with work, each alone at its maximum; and all their work.
+// The longest time of a job with work alone at its maximum; and the sum of all work.
 struct Lengths {
   double longest = 0.0, total = 0.0;
 
@@ -87,7 +89,7 @@ struct Lengths {
   }
 };
 
-// When jobs end on their minima, where that is behind the frontier, the line of `order`.
+// Lists the ends of jobs on their minima, if these come before the frontier reaches them.
 void list_lower_ends(const Problem& problem, std::span<const Index> order,
                      std::span<const double> low, double minima, JobEvents& events) {
   double before = 0.0, behind = minima;
@@ -121,7 +123,7 @@ double MeanBusyTime::relax(const Problem& problem) {
   ended_.assign(n, 0);
   Index frontier = 0;
   double entered = 0.0;   // when the frontier came to its job
-  double integral = 0.0;  // of what has been left of that job's work since then
+  double integral = 0.0;  // integral of that job's work left since then
   bool opened = false;
   const auto open = [&] {  // the frontier's job leaves the jobs behind
     const Index j = order_[frontier];
@@ -141,7 +143,7 @@ double MeanBusyTime::relax(const Problem& problem) {
       continue;
     }
     if (!opened) open();
-    // Next change of rate among the others.
+    // The next change of rate among the other jobs.
     while (lower_events.front().position <= frontier) lower_events.pop();
     const bool upper = upper_events.front().time <= lower_events.front().time;
     const double next = upper ? upper_events.front().time : lower_events.front().time;
@@ -157,7 +159,8 @@ double MeanBusyTime::relax(const Problem& problem) {
     done += rate * span;
     time += span;
     if (cross <= next) {
-      // Behind it lower limits, before it upper ones: the job's whole history is known.
+      // The job had its lower limit before this time and its upper limit after it, so its whole
+      // history is known.
       busy_[j] =
           left_until(work, low_[j], entered) + integral / work + left_after(work, high, time);
       done += std::min(work, high * time);
@@ -188,8 +191,8 @@ MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalt
   if (end == first + 1) {
     return {penalties.line(first, now + t), penalties.slope()[first]};
   }
-  // Lower convex hull of the points where the function may bend. Below a custom penalty nothing is
-  // known between samples but that it does not fall: hold each sample until the next one.
+  // Lower convex hull of the points where the function may bend. Of a custom penalty only the
+  // samples are known, and that it does not fall: each sample holds until the next one.
   hull_t_.clear();
   hull_v_.clear();
   const auto point = [&](double x, double v) {
@@ -247,7 +250,7 @@ double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
   if (lengths.total == 0.0) return -kInfinity;
   // Some optimal schedule leaves no usable slot idle and so ends by then.
   double horizon = (lengths.total / problem.slots + lengths.longest) * (1.0 + kAmple);
-  for (std::size_t j = 0; j < n; ++j) {  // a flow's chain of jobs may be longer than that
+  for (std::size_t j = 0; j < n; ++j) {  // the chain of a flow's jobs may be longer than that
     if (problem.work[j] > 0.0) horizon = std::max(horizon, earliest[j]);
   }
   point_.assign(start.begin(), start.end());
@@ -279,7 +282,7 @@ double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
     }
     best = std::max(best, value);
     if (round + 1 == rounds) break;
-    // Towards the relaxation's own completions.
+    // A step towards the completions of the relaxation.
     const double step = 2.0 / (round + 3.0);
     for (std::size_t j = 0; j < n; ++j) {
       const double work = problem.work[j];

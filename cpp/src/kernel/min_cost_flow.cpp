@@ -11,9 +11,10 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kCellsAbove = 4;       // cells of a level that make one of the level above
-constexpr int kHotRounds = 4;                // between two rounds over all flows
-constexpr int kFresh = 20;                   // times that prices are taken from the tree anew
+constexpr std::size_t kCellsAbove = 4;  // cells that make one cell of the level above
+// rounds over hot flows between two rounds over all flows
+constexpr int kHotRounds = 4;
+constexpr int kFresh = 20;                   // how often prices are computed again from the tree
 constexpr std::size_t kPricedTogether = 64;  // flows that are priced before their best arcs enter
 
 MALLEABLE_VECTOR_CLONES
@@ -57,15 +58,15 @@ bool rises(const double* price, std::size_t count) {
 
 }  // namespace
 
-// What a unit of the flow costs now: any arc of the tree says so.
+// A cell that holds work of the flow; any arc of the tree gives the flow's present cost.
 Index MinCostFlow::home_of(Index j) const {
   if (node_of_[j] == kNone) return home_[j];
   const Node& node = nodes_[node_of_[j]];
   return node.parent != kNone ? node.parent : node.child;
 }
 
-// The one rule for arcs that enter, whoever asks: a reduced cost is negative if it is so by more
-// than the rounding of the terms that it is the difference of. Of the tree and the prices alone.
+// The one rule for arcs that enter: a reduced cost counts as negative only beyond the rounding of
+// its terms. It depends only on the tree and the prices.
 MinCostFlow::Arc MinCostFlow::arc_to(Index j, Index cell) const {
   const Index home = home_of(j);
   const double reduced = rise(j, home, cell) + (price_[cell] - price_[home]);
@@ -80,7 +81,7 @@ MinCostFlow::Arc MinCostFlow::arc_back(Index t) const {
   return {reduced, reduced < -kRounding * (std::fabs(price_[t]) + std::fabs(price_[t + 1]))};
 }
 
-// The least price of each stretch of cells in which one has changed.
+// Updates the least price of each stretch of cells with a changed price.
 void MinCostFlow::refresh() {
   for (const Index s : stale_) {
     const std::size_t begin = s * kStretch;
@@ -91,12 +92,12 @@ void MinCostFlow::refresh() {
 }
 
 // The cell with the least reduced cost among a flow's arcs, if that arc may enter; otherwise kNone.
-// Costs never fall, so a stretch of cells whose first cost and least price say that nothing is to
-// be had need not be looked at.
+// Costs never fall, so the first cost and the least price of a stretch can show that no cell in it
+// may enter.
 Index MinCostFlow::best_cell(std::size_t j) const {
   const Index home = home_of(static_cast<Index>(j));
   const double own = cost(j, home) + price_[home];
-  double best = -kRounding * std::fabs(own);  // what is not below this enters by no rule
+  double best = -kRounding * std::fabs(own);  // a reduced cost that is not below this may not enter
   Index cell = kNone;
   if (dense_stride_ > 0) {
     const double* stored = dense_.data() + j * dense_stride_;
@@ -134,13 +135,13 @@ Index MinCostFlow::best_cell(std::size_t j) const {
   return cell;
 }
 
-// Nothing more is to be tried on this level.
+// Whether the limits of this level are reached.
 bool MinCostFlow::spent() const {
   return pivots_ >= last_pivot_ || rounds_ >= last_round_ || (late_ != nullptr && (*late_)());
 }
 
-// Prices must not rise: arcs t + 1 -> t that would make them fall enter. A round that finds one has
-// made a pivot, and none follows one that finds none.
+// Prices must not rise with time: lets arcs t + 1 -> t enter where they do. A round that finds such
+// an arc makes a pivot; after a round without one it ends.
 bool MinCostFlow::smooth() {
   bool any = false;
   while (rises(price_.data(), cells_) && !spent()) {
@@ -158,8 +159,8 @@ bool MinCostFlow::smooth() {
   return any;
 }
 
-// Until no arc may enter; false if none could to begin with. Rounds over all flows alternate with
-// rounds over those only that had an arc in the round before.
+// Pivots until no arc may enter; false if none could at first. Rounds over all flows alternate with
+// rounds over flows that had an arc in the last round.
 //
 // Why it ends. The candidates of a block are found by arc_to() and tested by it again before they
 // pivot; before the first of them no price has moved, so it passes again. A round that leaves a
@@ -167,8 +168,8 @@ bool MinCostFlow::smooth() {
 // or, if it was one, by the end. So there are at most 2 (pivots + 1) rounds, and kHotRounds more of
 // them between two over all. Pivots end as long as sums are exact: each lowers the cost of the
 // perturbed supplies, which is a number per tree, so no tree comes twice. Rounding may break that,
-// and 2 (pivots + 1) rounds over many flows may be long: last_pivot_ and last_round_ bound both,
-// and what stands then is a flow with prices like any other.
+// and 2 (pivots + 1) rounds over many flows may take long: last_pivot_ and last_round_ bound both,
+// and the flow and its prices are valid then, too.
 bool MinCostFlow::improve() {
   bool any = smooth(), all = true;
   hot_.assign(order_.begin(), order_.end());
@@ -211,14 +212,14 @@ bool MinCostFlow::improve() {
 // Amounts, value, duals.
 void MinCostFlow::read_out(std::span<const double> volume, std::span<const double> room) {
   collect();
-  // Each flow has what it has, to its own last digit: what rounding gave it beyond that, or took,
-  // is of its last cells, where room is worth least.
+  // Each flow gets its exact volume: the difference that rounding made goes to its last cells,
+  // where room is worth least.
   key_.assign(volume.begin(), volume.end());
   for (auto& [j, t, amount] : portions_) key_[j] -= amount = std::min(amount, key_[j]);
   for (std::size_t k = portions_.size(); k-- > 0;) {
     portions_[k].amount += std::exchange(key_[portions_[k].flow], 0.0);
   }
-  // By flow, cells rising: a counting sort of what stands by cell.
+  // By flow, cells rising: a counting sort of the portions, which are in order of cells.
   first_.assign(flows_ + 1, 0);
   std::size_t count = 0;
   for (const Portion& portion : portions_) {
@@ -244,7 +245,7 @@ void MinCostFlow::read_out(std::span<const double> volume, std::span<const doubl
     least = std::max(least, price_[t]);
     price_[t] = least;
   }
-  // Terms may cancel, and then rounding is not small beside what is left.
+  // Terms may cancel, so rounding is measured by their sizes, not by the sum.
   double size = 0.0;
   bound_ = 0.0;
   potential_.resize(flows_);
@@ -280,7 +281,7 @@ void MinCostFlow::solve(std::span<const double> volume, std::span<const double> 
   volume_.assign(volume.begin(), volume.end());
   pivots_ = rounds_ = 0;
   trim(room);
-  if (fine_cells_ == 0) {  // nobody has work
+  if (fine_cells_ == 0) {  // no flow has work
     price_.clear();
     potential_.assign(flows_, 0.0);
     assignment_ = {};
@@ -296,7 +297,7 @@ void MinCostFlow::solve(std::span<const double> volume, std::span<const double> 
   }
   std::size_t above = kCellsAbove;
   while (above < fine_cells_) above *= kCellsAbove;
-  // Shifts of prices gather rounding: what looks optimal is looked at again with fresh prices.
+  // Shifts of prices accumulate rounding, so an optimal tree is checked again with fresh prices.
   while (above > 1) {
     const std::size_t stride = above / kCellsAbove;
     set_level(time, stride);

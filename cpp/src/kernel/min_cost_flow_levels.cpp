@@ -1,4 +1,5 @@
-// Levels of cells taken together: what a level asks, and portions from one level to the next.
+// Levels, on which several cells count as one: the problem of a level, and portions from one level
+// to the next.
 #include <algorithm>
 
 #include "malleable/kernel/min_cost_flow.hpp"
@@ -11,13 +12,13 @@ constexpr std::size_t kDense = 64;  // cells up to which a level's costs are sto
 
 }  // namespace
 
-// Which cells are needed, and what each of them takes.
+// Finds the cells that are needed, and the work that each of them takes.
 void MinCostFlow::trim(std::span<const double> room) {
   double left = 0.0;
   for (const double v : volume_) left += v;
   fine_demand_.clear();
   for (std::size_t t = 0; t < room.size() && left > 0.0; ++t) {
-    // What rounding leaves does not open a cell of its own.
+    // Work left by rounding does not open another cell.
     const bool last = room[t] >= left * (1.0 - kRounding) || t + 1 == room.size();
     fine_demand_.push_back(last ? left : room[t]);
     left = last ? 0.0 : left - room[t];
@@ -25,7 +26,7 @@ void MinCostFlow::trim(std::span<const double> room) {
   fine_cells_ = fine_demand_.size();
 }
 
-// Cells `stride` at a time, with the time of the one in their middle.
+// Joins `stride` cells at a time, with the time of the middle one.
 void MinCostFlow::set_level(std::span<const double> time, std::size_t stride) {
   stride_ = stride;
   middle_ = stride / 2;
@@ -67,8 +68,8 @@ void MinCostFlow::set_rows() {
   }
 }
 
-// From portions by cells of the level above to portions by cells of this one: those who lose most
-// by waiting come first.
+// Turns portions by cells of the level above into portions by cells of this level; flows that lose
+// most by waiting come first.
 void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
   const std::size_t ratio = coarse_stride / stride;
   fine_portions_.clear();
@@ -86,8 +87,8 @@ void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
     }
     std::sort(by_key_.begin(), by_key_.end(),
               [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
-    // The last portion takes what rounding leaves; so does the last cell. Each leaves one, if of
-    // nothing: rounding may have taken it all, and a flow must be somewhere.
+    // The last portion takes what rounding leaves, and so does the last cell. Each portion leaves
+    // at least one, perhaps of size 0, because a flow must be in some cell.
     std::size_t t = first;
     double room = demand_[t];
     for (std::size_t k = 0; k < by_key_.size(); ++k) {
@@ -135,8 +136,8 @@ void MinCostFlow::collect() {
   keep_carried();
 }
 
-// What arcs t + 1 -> t carry goes to the cells that keep it: each takes what came last, so that no
-// cycle arises.
+// Moves the work on arcs t + 1 -> t to the cells that keep it: each takes the work that came last,
+// so that there is no cycle.
 void MinCostFlow::keep_carried() {
   carried_.assign(cells_, 0.0);
   bool any = false;

@@ -28,7 +28,8 @@ void MinCostFlow::detach(Index v) {
   node.parent = kNone;
 }
 
-// Arcs without flow connect what the portions leave apart, cells without a portion as well.
+// Adds arcs without flow that connect the components that the portions leave, and cells without a
+// portion.
 void MinCostFlow::connect() {
   const auto cells = static_cast<Index>(cells_);
   degree_.assign(flows_, 0);
@@ -48,9 +49,9 @@ void MinCostFlow::connect() {
     }
     before = portion.cell;
   }
-  // A cell that ends its component hands its last flow on to the next one: towards the root. Where
-  // portions are far larger than a cell, rounding may leave none for it; then a flow beside it that
-  // has not ended its own component hands nothing on, but takes in the cell.
+  // A cell that ends its component passes its last flow on to the next one, towards the root. If
+  // portions are far larger than a cell, rounding may leave none for it; then a neighbouring flow
+  // that has not ended its own component takes in the cell instead.
   const std::size_t given = portions_.size();
   std::size_t k = 0;
   for (Index t = 0; t + 1 < cells; ++t) {
@@ -63,8 +64,8 @@ void MinCostFlow::connect() {
   }
 }
 
-// A node for each split flow, and room for those that pivots may add: less than one a cell at any
-// time, and one that enters before another one leaves.
+// Makes a node for each split flow, and room for nodes that pivots may add: at any time less than
+// one a cell, and one that enters before another leaves.
 void MinCostFlow::make_nodes() {
   const auto cells = static_cast<Index>(cells_);
   node_of_.assign(flows_, kNone);
@@ -82,7 +83,7 @@ void MinCostFlow::make_nodes() {
   flow_of_.resize(nodes_.size() - cells_);
 }
 
-// Arcs by node, both ways. Flows that are not split are counted where they hang.
+// Lists arcs by node, both ways. Flows that are not split are counted at their cells.
 void MinCostFlow::list_arcs() {
   arc_offset_.assign(nodes_.size() + 1, 0);
   for (const Portion& portion : portions_) {
@@ -108,7 +109,7 @@ void MinCostFlow::list_arcs() {
   }
 }
 
-// The tree of the portions, which have no cycle.
+// Builds the tree of the portions, which have no cycle.
 void MinCostFlow::build_tree() {
   connect();
   make_nodes();
@@ -142,8 +143,8 @@ void MinCostFlow::build_tree() {
   }
 }
 
-// Prices from the last cell's on, which is 0 and near which they are small: sums along the tree
-// that start elsewhere would round small prices by the size of large ones.
+// Computes prices from the last cell on, whose price is 0. Near it prices are small, and sums along
+// the tree that start elsewhere would round small prices by the size of large ones.
 void MinCostFlow::prices_from_tree() {
   reached_.assign(nodes_.size(),
                   kNone);  // a flow: the cell that it was reached from; a cell: itself
@@ -177,7 +178,7 @@ void MinCostFlow::prices_from_tree() {
   refresh();
 }
 
-// Turns the tree of `top`, which holds `cells` cells, so that top hangs below `above`.
+// Turns the subtree of `top`, which has `cells` cells, so that `top` hangs below `above`.
 void MinCostFlow::turn(Index top, Index above, Index cells, double flow, std::int64_t extra) {
   Index v = top, parent = above, below = 0;
   for (;;) {
@@ -195,7 +196,7 @@ void MinCostFlow::turn(Index top, Index above, Index cells, double flow, std::in
   }
 }
 
-// A split flow with one arc left is no longer one.
+// Removes a split flow with only one arc left, because it is no longer split.
 void MinCostFlow::drop_leaf(Index v) {
   const Node& node = nodes_[v];
   const Index j = flow_of_[v - cells_];
@@ -210,13 +211,13 @@ void MinCostFlow::drop_leaf(Index v) {
   spare_.push_back(v);
 }
 
-// An arc from v to its parent, rather than from the parent to v.
+// Whether the arc leads from v to its parent, and not from the parent to v.
 bool MinCostFlow::leads_up(Index v) const {
   return !is_cell(v) || (is_cell(nodes_[v].parent) && v > nodes_[v].parent);
 }
 
-// Work comes back from `cell` to `tail` through the tree. Arcs that lead against its way lose; the
-// first that is empty leaves. `most` and `extra` are what the tail has to give.
+// Work comes back from `cell` to `tail` through the tree. Arcs against this direction lose flow;
+// the first that becomes empty leaves. `most` and `extra`: the work that the tail can give.
 MinCostFlow::Cycle MinCostFlow::find_leaving(Index tail, Index cell, double most,
                                              std::int64_t extra) const {
   Cycle cycle{most, extra, kNone, kNone, true};
@@ -238,7 +239,7 @@ MinCostFlow::Cycle MinCostFlow::find_leaving(Index tail, Index cell, double most
   return cycle;
 }
 
-// What a cycle moves, on the arcs from v up to where its sides meet. `up`: those lose that lead up.
+// Applies a cycle to the arcs from v up to where its sides meet. `up`: arcs that lead up lose.
 void MinCostFlow::push(Index v, const Cycle& cycle, bool up) {
   for (; v != cycle.join; v = nodes_[v].parent) {
     const bool loss = leads_up(v) == up;
@@ -247,7 +248,7 @@ void MinCostFlow::push(Index v, const Cycle& cycle, bool up) {
   }
 }
 
-// The sizes of the nodes from v up to `end`, by `more` (modulo 2^32).
+// Changes the sizes of the nodes from v up to `end` by `more` (modulo 2^32).
 void MinCostFlow::grow(Index v, Index end, Index more) {
   for (; v != end; v = nodes_[v].parent) nodes_[v].size += more;
 }
@@ -271,7 +272,7 @@ void MinCostFlow::shift_prices(Index top, double shift) {
   refresh();
 }
 
-// Work moves to `cell` from flow j, or from the cell behind it if there is no j.
+// Moves work to `cell` from flow j, or from the cell behind it if there is no j.
 void MinCostFlow::pivot(Index j, Index cell, double reduced) {
   ++pivots_;
   const bool whole = j != kNone && node_of_[j] == kNone;  // all of the flow is in one cell

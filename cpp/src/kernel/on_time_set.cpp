@@ -13,7 +13,7 @@ struct Column {
   double work, low, high, due;
 };
 
-// room += sign * what is forced beyond the minimum.
+// room += sign * work forced beyond the minimum.
 MALLEABLE_VECTOR_CLONES
 void add_forced(const Column& job, double sign, const double* time, double* room, std::size_t n) {
 #pragma omp simd
@@ -25,7 +25,7 @@ void add_forced(const Column& job, double sign, const double* time, double* room
   }
 }
 
-// The first block of times in which it does not fit; n: none.
+// The first block of times in which the demand does not fit; n: none.
 MALLEABLE_VECTOR_CLONES
 std::size_t first_over(const Column& job, const double* time, const double* room, std::size_t n) {
   constexpr std::size_t kBlock = 64;
@@ -74,7 +74,7 @@ void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::
                       double spare) {
   problem_ = &problem;
   choose_times(problem, due, times);
-  // What the minima of all leave.
+  // The room that all minima leave.
   const std::size_t m = times_.size(), n = problem.size();
   std::vector<double> level(m + 1, 0.0), ramp(m + 1, 0.0);
   for (std::size_t j = 0; j < n && !problem.gang; ++j) {
@@ -99,7 +99,7 @@ void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::
 OnTimeSet::Demand OnTimeSet::demand(Index job, double due) const {
   const Problem& problem = *problem_;
   Demand own{problem.work[job], problem.gang ? 0.0 : problem.low[job], problem.high[job], due, 0};
-  if (due < times_.back()) {  // down to the grid
+  if (due < times_.back()) {  // rounded down to the grid
     const auto after = std::upper_bound(times_.begin(), times_.end(), due);
     own.due = after == times_.begin() ? 0.0 : *(after - 1);
   }

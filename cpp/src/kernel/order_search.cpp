@@ -59,8 +59,8 @@ Score OrderSearch::score(std::span<const Index> order, const Score& limit,
     });
     return score;
   }
-  // On plateaus: how far behind the step just missed, as a share that saturates, so that the jobs
-  // that missed it by little count.
+  // On plateaus: the time after the step that was just missed, as a share that saturates, so that
+  // jobs that missed it narrowly count most.
   const double reach = 0.05 * horizon_;
   pack(order, due, [&](Index j, double completion) {
     const double t = now + completion;
@@ -114,7 +114,7 @@ OrderMove OrderSearch::random_move() {
   return {from, static_cast<Index>(to), ((r >> 7) & 1) != 0};
 }
 
-// Moves to better neighbours until none is left (few jobs) or none was found for long (many).
+// Moves to better neighbours until there is none (few jobs) or none was found for long (many jobs).
 void OrderSearch::descend(PackedOrder& packed, Score& score) {
   std::vector<Index>& order = packed.order;
   const bool all = !moves_.empty();
@@ -145,7 +145,7 @@ void OrderSearch::descend(PackedOrder& packed, Score& score) {
   }
 }
 
-// All moves, where they are few.
+// Lists all moves, if they are few.
 void OrderSearch::list_moves() {
   moves_.clear();
   if (active_ * (active_ - 1) * 3 / 2 > kAllMoves) return;
@@ -186,7 +186,7 @@ std::uint64_t OrderSearch::improve(std::vector<PackedOrder>& starts, Score& best
       starts[0] = current;
     }
   }
-  // Shake the best order a little, ever harder while that leads nowhere, and descend again.
+  // Perturb the best order a little, more while that does not help, and descend again.
   std::size_t idle = 0;
   while (best.value > goal_ && !exhausted()) {
     current = starts[0];

@@ -7,7 +7,7 @@
 
 namespace malleable {
 
-// The first in order that waits has shuffled everything.
+// The first waiting job in order has shuffled everything.
 inline void OrderedBatch::end_first() {
   const Index job = waiting_.front().second;
   std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>());
@@ -15,7 +15,7 @@ inline void OrderedBatch::end_first() {
   end(job);
 }
 
-// From the start of a job's map phase to its end; returns what it has released and not shuffled.
+// Runs a job's map phase; returns the work that it has released and not shuffled.
 inline double OrderedBatch::map_one(Index job, double map, std::span<const double> shuffle) {
   const double all = shuffle[job], release = all / map;
   const Index place = place_[job];
@@ -30,8 +30,8 @@ inline double OrderedBatch::map_one(Index job, double map, std::span<const doubl
     const double step = std::min({left, own_ends, theirs_ends});
     now += step;
     own += (release - mine) * step;
-    // What rounding leaves of a phase must not wait behind other jobs. Each phase is measured by
-    // itself: what is nothing of a long one may be all of a short one.
+    // Work left by rounding must not wait behind other jobs. It is compared with its own phase,
+    // because what is rounding in a long phase may be all work of a short one.
     if (mine > release && own <= kRounding * all) own = 0.0;
     if (theirs > 0.0) {
       const Index other = waiting_.front().second;

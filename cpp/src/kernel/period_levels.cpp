@@ -10,11 +10,11 @@
 namespace malleable {
 namespace {
 
-// A level that is so near the least one serves as well.
+// A level this close to the least one is good enough.
 constexpr double kSameLevel = 1e-4;
 constexpr int kLevels = 60;
 
-// Jobs whose deadlines are due in the order of periods, and who of them has to go.
+// Jobs by the period of their deadlines, and the choice of the jobs to give up.
 class GivingUp {
  public:
   GivingUp(const Problem& problem, std::span<const PeriodicNeed> need,
@@ -60,7 +60,7 @@ class GivingUp {
     const PeriodicNeed& need = need_[j];
     return k >= need.first && k < need.edge - 1.0 ? need.slope : 0.0;
   }
-  // What job j adds in period k, where something of it changes.
+  // Counts what job j adds in period k, in which its need changes.
   void count(std::size_t j, double k) {
     if (given_up_[j]) return;
     const PeriodicNeed& need = need_[j];
@@ -73,7 +73,7 @@ class GivingUp {
     if (k == need.edge - 1.0 && need.slope > 0.0) slope_ -= need.slope;
     if (k == need.edge) held_ += need.total - need.whole;
   }
-  // Gives jobs up until what the others hold by period k fits.
+  // Gives up jobs until the slots that the others need by period k fit.
   void pass(double k) {
     const auto held = [&] { return held_ + slope_ * (k - at_); };
     while (held() > problem_.slots * (k + 1.0) * (1.0 + kRounding) && !candidates_.empty()) {
@@ -105,7 +105,7 @@ bool PeriodLevels::passes(const Problem& problem, const Penalties& penalties, do
 }
 
 bool PeriodLevels::meet(const Problem& problem, const Penalties& penalties, double period) {
-  for (std::size_t j = 0; j < problem.size(); ++j) {  // most often somebody is late
+  for (std::size_t j = 0; j < problem.size(); ++j) {  // in most cases some job is late
     const double due = penalties.latest(j, 0.0) - problem.now;
     const double work = problem.work[j];
     if (work > 0.0 && !(work <= problem.high[j] * due * (1.0 + kAmple))) return false;
@@ -115,7 +115,7 @@ bool PeriodLevels::meet(const Problem& problem, const Penalties& penalties, doub
 
 bool PeriodLevels::least(const Problem& problem, const Penalties& penalties, double period) {
   if (meet(problem, penalties, period)) return true;
-  // If nothing is due before that, whole slot-periods in any order do.
+  // If nothing is due before that, any order of whole slot-periods meets all deadlines.
   double all = 0.0, longest = 0.0;
   for (std::size_t j = 0; j < problem.size(); ++j) {
     const double need = slot_periods(problem.work[j], period);
@@ -148,8 +148,8 @@ void PeriodLevels::give_up(const Problem& problem, const Penalties& penalties, d
   GivingUp(problem, need, weight, given_up_).run();
 }
 
-// By deadlines; those that were given up after all others, the least slot-periods for their weight
-// first.
+// Sets keys by deadlines; jobs that were given up come last, the least slot-periods for their
+// weight first.
 void PeriodLevels::set_keys() {
   const std::size_t n = due_.size();
   key_.assign(due_.begin(), due_.end());

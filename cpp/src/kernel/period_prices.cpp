@@ -9,16 +9,17 @@
 namespace malleable {
 namespace {
 
-// A slot-period that is missing: how much those that come in a period count against those that
-// wait, and the horizon in which the queue empties, as parts of the time that all work takes and as
+// The cost of a missing slot-period: the weight of jobs that come in a period against waiting jobs,
+// and the horizon in which the queue empties, as a part of the time of all work plus a number of
 // periods. Found on streams of jobs.
 constexpr double kComing = 0.75, kDrain = 0.5, kPeriods = 2.0;
-// What is near enough: jobs served change in steps.
+// Precision of the price, because the jobs served change in steps.
 constexpr double kSamePrice = 1e-2;
-constexpr double kAnyPrice = 1e300;  // nothing waits for a slot-period
-// Work breaks ties of whole slot-periods, and nothing else.
+constexpr double kAnyPrice = 1e300;  // price if no job waits for a slot-period
+// So small that work only breaks ties of whole slot-periods.
 constexpr double kTie = 1e-6;
-constexpr std::size_t kParts = 16;  // of the order, that may wait for the next period
+// parts of the order that are tried as jobs that wait for the next period
+constexpr std::size_t kParts = 16;
 
 double value_of(const PeriodicJobs& jobs, std::size_t j) {
   return jobs.value.empty() ? 1.0 : jobs.value[j];
@@ -44,8 +45,8 @@ void PeriodPrices::set_keys(const PeriodicJobs& jobs, double hysteresis,
   }
 }
 
-// Slots by demands at the price, without those beyond caps, which jobs that end in this period
-// share. Returns what jobs pay a second that do not end in it.
+// Gives slots by demands at the price, without slots beyond caps, which jobs that end in this
+// period share. Returns what jobs that do not end in it pay a second.
 double PeriodPrices::serve(const PeriodicJobs& jobs, double price, std::span<double> slots) const {
   std::copy(jobs.low.begin(), jobs.low.end(), slots.begin());
   double free = jobs.slots - sum_of(jobs.low), waiting = waiting_;
@@ -67,7 +68,7 @@ double PeriodPrices::serve(const PeriodicJobs& jobs, double price, std::span<dou
   return std::max(0.0, waiting);
 }
 
-// A slot-period is worth less the higher its price, as more jobs end.
+// A slot-period is worth less the higher its price, because more jobs end.
 void PeriodPrices::run(const PeriodicJobs& jobs, double coming, double hysteresis,
                        std::span<const double> held, std::span<double> slots) {
   set_keys(jobs, hysteresis, held);
@@ -91,7 +92,7 @@ void PeriodPrices::run(const PeriodicJobs& jobs, double coming, double hysteresi
   if (price_ == kAnyPrice) let_some_wait(jobs, slots);
 }
 
-// What jobs pay until they end, if those that this period does not end have all slots afterwards.
+// The penalties of all jobs, if each job that does not end in this period has all slots afterwards.
 double PeriodPrices::cost(const PeriodicJobs& jobs, std::span<const double> slots) const {
   double ended = 0.0, value = 0.0, longest = 0.0, work = 0.0;
   for (std::size_t j = 0; j < slots.size(); ++j) {

@@ -10,7 +10,7 @@
 namespace malleable {
 namespace {
 
-// The least whole number that rounding allows for.
+// Rounds up to a whole number, but not because of rounding errors.
 double whole_up(double x) { return std::ceil(x - kCount * std::max(1.0, std::fabs(x))); }
 
 }  // namespace
@@ -34,7 +34,7 @@ PeriodicNeed periodic_need(double work, double high, double due, double period) 
   return need;
 }
 
-// By period, without those after `last`.
+// Sorts events by period, without events after `last`.
 void PeriodicLevel::sort_events(double last) {
   std::erase_if(events_, [last](const Event& event) { return event.period > last; });
   if (last > 4.0 * static_cast<double>(events_.size())) {
@@ -78,8 +78,8 @@ bool PeriodicLevel::may_meet(const Problem& problem, double period, std::span<co
   slot_periods(problem.work, period, periods_);
   double whole = 0.0;
   for (std::size_t j = 0; j < problem.size(); ++j) whole += due[j] < kInfinity ? periods_[j] : 0.0;
-  // Behind `last` all that is held fits. Jobs hold more than whole slot-periods if a deadline cuts
-  // their last one: then, once more with what they hold.
+  // After `last` all needs fit. If a deadline cuts a job's last slot-period, the job holds more
+  // than whole slot-periods: then this repeats with the slots held.
   double last = std::ceil(whole / problem.slots);
   double total = collect(problem, period, due, last);
   if (total > problem.slots * last) {

@@ -18,26 +18,25 @@ double due_of(const Problem& problem, const Penalties& penalties, std::size_t j,
   return std::isfinite(latest) ? latest + tolerance(latest) - problem.now : latest;
 }
 
-// A job tries so many steps in a row: a penalty of one's own may have any number of them.
+// Most steps that a job tries in a row, because a custom penalty may have any number of steps.
 constexpr int kStepsInARow = 16;
-// The clock is looked at once in so many moves of a set.
+// Moves of a set between two looks at the clock.
 constexpr std::size_t kMovesBetweenLooks = 512;
 
-// As many times as let a set of so many jobs take a tenth of a second, and for decisions about one
-// of 10,000 jobs a millisecond.
+// The number of times with which a set of so many jobs takes a tenth of a second; for decisions, a
+// set of 10,000 jobs takes about a millisecond.
 std::size_t times_of_set(std::size_t jobs, bool quick) {
   const std::size_t most = quick ? 512 : 4096;
   return std::clamp<std::size_t>((std::size_t{1} << (quick ? 21 : 27)) / (jobs + 1), 128, most);
 }
 
-// What the job loses for each second behind `from`, soon after it: a slope, or a jump spread over
-// `patience`.
+// The rate at which the job loses soon after `from`: a slope, or a jump spread over `patience`.
 double loss_rate(const Problem& problem, const Penalties& penalties, std::size_t j, double from,
                  double patience) {
   if (!(from < kInfinity)) return 0.0;
   const double due = problem.now + from;  // within its tolerance, so that a jump lies behind it
   const double span = std::max(patience, 4.0 * tolerance(due));
-  // A penalty of one's own knows no tolerance: it has jumped there already.
+  // A custom penalty has no tolerance, so it has jumped there already.
   const double before = penalties.is_custom(j) ? due - 2.0 * tolerance(due) : due;
   return (penalties(j, due + span) - penalties(j, before)) / span;
 }
@@ -54,7 +53,7 @@ std::vector<double> times_of(std::span<const double> due, std::span<const DueAsk
   return times;
 }
 
-// Each job that asks, once, in the order of the asks.
+// Lists each job that asks, once, in the order of the asks.
 void list_askers(std::span<const DueAsk> asks, std::span<const Index> by_key, std::size_t jobs,
                  std::vector<Index>& askers) {
   std::vector<char> listed(jobs, 0);
@@ -79,7 +78,7 @@ double PriorityOrders::rate(const Problem& problem, const Penalties& penalties, 
 
 void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penalties& penalties,
                           std::span<const double> earliest, std::span<Index> order) {
-  if (rule == OrderRule::kSmith && penalties.linear()) {  // slopes are all that it looks at
+  if (rule == OrderRule::kSmith && penalties.linear()) {  // it needs only slopes
     const std::size_t n = problem.size();
     key_.resize(n);
     for (std::size_t j = 0; j < n; ++j) {
@@ -111,7 +110,7 @@ void PriorityOrders::study(const Problem& problem, const Penalties& penalties,
   }
 }
 
-// The key by a rule that needs no more than what was studied, before it is divided by the rate.
+// The key of a rule that needs only the result of study(), before it is divided by the rate.
 double PriorityOrders::key_of(OrderRule rule, const Problem& problem, std::size_t j,
                               double earliest) const {
   const double work = problem.work[j];
@@ -129,17 +128,18 @@ double PriorityOrders::key_of(OrderRule rule, const Problem& problem, std::size_
   }
 }
 
-// The logarithm of Smith's ratio by the rate at which the job loses soon, and what it can wait.
+// The logarithm of Smith's ratio with the rate at which the job loses soon, plus the time it can
+// wait.
 double PriorityOrders::apparent_cost(const Problem& problem, const Penalties& penalties,
                                      std::size_t j, double earliest, double patience,
                                      double& rate) const {
   const double work = problem.work[j], alone = work > 0.0 ? work / problem.high[j] : 0.0;
-  // Others' minima may make it late, but it is as urgent as if they did not.
+  // Minima of other jobs may make it late, but it stays as urgent as without them.
   const double first = problem.now + alone;
   const double from = earliest > alone && work > 0.0
                           ? due_of(problem, penalties, j, penalties(j, first), first)
                           : due_[j];
-  const double slack = from - alone;  // a late job's is its tolerance
+  const double slack = from - alone;  // the slack of a late job is its tolerance
   const double wait = slack > 2.0 * tolerance(first) ? slack / patience : 0.0;
   rate = loss_rate(problem, penalties, j, from, patience);
   return rounded_key(std::log(work / rate) + wait);
@@ -173,8 +173,8 @@ void PriorityOrders::apply(OrderRule rule, const Problem& problem, const Penalti
   sorter_.sort(key_, order);
 }
 
-// What giving up a target costs: the next step, or where there is a slope instead of a jump, what
-// the job pays by `end`.
+// The cost of giving up a target: the next step, or, if there is a slope instead of a jump, the
+// penalty at `end`.
 double PriorityOrders::loss_of_step(const Problem& problem, const Penalties& penalties,
                                     std::size_t j, double due, double end) {
   const double paid = penalties(j, problem.now + due);
@@ -184,8 +184,8 @@ double PriorityOrders::loss_of_step(const Problem& problem, const Penalties& pen
   return step > 1e-6 * by_end ? step : by_end;
 }
 
-// Nobody is chosen; jobs by their first targets, and by when they have done their work by their
-// minima alone.
+// Starts with no chosen job; sorts jobs by their first targets, and by their ends on their minima
+// alone.
 void PriorityOrders::begin_on_time_set(const Problem& problem) {
   const std::size_t n = problem.size();
   target_.assign(n, kInfinity);
@@ -207,8 +207,8 @@ void PriorityOrders::begin_on_time_set(const Problem& problem) {
   by_loss_.clear();
 }
 
-// The next job by target: of the sorted list from `next` on, merged with those that try again;
-// targets never fall. kNone: nobody is left.
+// The next job by target: the sorted list from `next` on, merged with jobs that try again; targets
+// never fall. kNone: no job is left.
 Index PriorityOrders::take_target(std::size_t& next) {
   const std::size_t n = first_.size();
   while (next < n && target_[first_[next]] != key_[first_[next]]) ++next;  // it tries again later
@@ -273,7 +273,7 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
   serve(problem, target_, order);
 }
 
-// Those join first whose next step costs most for their work.
+// Builds a set that jobs join in the order of the cost of their next step over their work.
 void PriorityOrders::fitting_set(const Problem& problem, const Penalties& penalties, double spare,
                                  std::span<Index> order) {
   asks_.clear();
@@ -285,7 +285,7 @@ void PriorityOrders::fitting_set(const Problem& problem, const Penalties& penalt
   set_by(problem, penalties, asks_, spare, false, order);
 }
 
-// The end of the step behind `due`; infinite where there is none.
+// The end of the step after `due`; infinite if there is none.
 double PriorityOrders::next_due(const Problem& problem, const Penalties& penalties, std::size_t j,
                                 double due) const {
   const double late = problem.now + due + 4.0 * tolerance(problem.now + due);
@@ -294,8 +294,8 @@ double PriorityOrders::next_due(const Problem& problem, const Penalties& penalti
   return next > due * (1.0 + 1e-6) ? next : kInfinity;  // a slope has no next step
 }
 
-// A job's target moves to the first step from `from` on that has room; if none before its own has,
-// all is as it was.
+// Moves a job's target to the first step from `from` on that has room; if no step before its own
+// has room, nothing changes.
 void PriorityOrders::move_target(const Problem& problem, const Penalties& penalties, Index j,
                                  double from, bool later) {
   const double own = target_[j];
@@ -312,8 +312,8 @@ void PriorityOrders::move_target(const Problem& problem, const Penalties& penalt
   if (own < kInfinity) set_.add(j, own);
 }
 
-// What is asked for is tried in turn. Then all jobs that asked try their first step and those after
-// it, twice: others may have moved.
+// Tries the asks in turn. Then all jobs that asked try their first and later steps, twice, because
+// other jobs may have moved.
 void PriorityOrders::fill_set(const Problem& problem, const Penalties& penalties,
                               std::span<const DueAsk> asks, bool at_once,
                               const std::function<bool()>& late) {
@@ -352,7 +352,7 @@ void PriorityOrders::set_by_end(const Problem& problem, std::span<Index> order) 
   serve(problem, target_, order);
 }
 
-// The set by `key`, the rest by Smith's ratio.
+// Orders the set by `key`, the rest by Smith's ratio.
 void PriorityOrders::serve(const Problem& problem, std::span<const double> key,
                            std::span<Index> order) {
   const std::size_t n = problem.size();

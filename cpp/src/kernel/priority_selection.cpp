@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kSampledKeys = 1024;
 constexpr std::size_t kKeyBlock = 16;
 
-// From `first` on, the first whole block of keys with one that is at most the limit, or where the
-// last whole block ends. Few of many are.
+// The first whole block of keys from `first` on with a key that is at most the limit, or the end of
+// the last whole block. Few of many keys are.
 MALLEABLE_VECTOR_CLONES
 std::size_t block_below(const double* key, std::size_t first, std::size_t n, double limit) {
   for (; first + kKeyBlock <= n; first += kKeyBlock) {
@@ -39,7 +39,8 @@ double PrioritySelection::collect(std::span<const double> key, std::span<const d
         most = std::max(most, key[k]);
       }
     }
-    // Once these can use all the slack, only keys below theirs matter: ties go to lower indices.
+    // Once the candidates can use all the slack, only smaller keys matter, because ties go to lower
+    // indices.
     if (total > slack && limit >= most) limit = std::nextafter(most, -kInfinity);
   }
   for (; j < n; ++j) {
@@ -51,7 +52,7 @@ double PrioritySelection::collect(std::span<const double> key, std::span<const d
   return total;
 }
 
-// Some of many keys of jobs with room, in order; all of few.
+// Draws a sorted sample of the keys of jobs with room; all of them if they are few.
 void PrioritySelection::draw(std::span<const double> key, std::span<const double> room) {
   const std::size_t n = key.size(), count = std::min(n, kSampledKeys);
   sample_.clear();
@@ -79,7 +80,7 @@ double PrioritySelection::guess(std::span<const double> key, std::span<const dou
   return kInfinity;
 }
 
-// A larger limit: some jobs in a thousand more, then some times as many.
+// A larger limit, for a few jobs in a thousand more, then for several times as many.
 double PrioritySelection::further(std::span<const double> key, std::span<const double> room,
                                   double limit) {
   constexpr std::size_t kMore = 8, kTimes = 4;
@@ -96,8 +97,8 @@ double PrioritySelection::further(std::span<const double> key, std::span<const d
 double PrioritySelection::widen(std::span<const double> key, std::span<const double> room,
                                 double slack, double& limit) {
   double total = collect(key, room, slack, limit);
-  // As far as the room below it falls short, before a sample is sorted: that takes several passes'
-  // time.
+  // First scale the limit by the missing room, because sorting a sample takes as long as several
+  // passes.
   for (int k = 0; k < 3 && total < slack && limit > 0.0 && limit < kInfinity; ++k) {
     limit *= std::min(2.0, 1.1 * slack / total);
     total = collect(key, room, slack, limit);

@@ -21,7 +21,7 @@ void ReadyList::begin(const FlowProblem& problem, std::span<const Index> rank, P
 
 void ReadyList::record(const Holder& holder) {
   if (pieces_ == nullptr || holder.slots == 0.0) return;
-  // What is too short for the resolution of absolute time has no piece.
+  // A time too short for the resolution of absolute time makes no piece.
   const double from = problem_->now + holder.since, to = problem_->now + time_;
   if (to > from) pieces_->add(holder.job, from, to, holder.slots);
 }
@@ -35,11 +35,11 @@ void ReadyList::set_rate(Holder& holder, double slots) {
   holder.end = slots > 0.0 ? time_ + holder.left / slots : kInfinity;
 }
 
-// Lets the jobs that have become ready in, each at its place.
+// Inserts the jobs that have become ready, each at its place.
 void ReadyList::admit() {
   for (const Index entering : jobs_.entering) {
     const Index r = rank_[entering];
-    // Whoever waits has a larger rank than all holders: balance() serves the heap from its front.
+    // Waiting jobs have larger ranks than all holders: balance() serves the heap from its front.
     if (holders_.empty() || r > holders_.back().rank) {
       waiting_.push_back(r);
       std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>());
@@ -54,7 +54,8 @@ void ReadyList::admit() {
   jobs_.entering.clear();
 }
 
-// The best of those that wait fill free slots, the last holders give way, rates follow.
+// Gives free slots to the best waiting jobs, takes slots from the last holders if needed, and sets
+// rates.
 void ReadyList::balance() {
   const double slots = problem_->slots;
   while (wanted_ < slots && !waiting_.empty()) {
@@ -85,7 +86,7 @@ void ReadyList::balance() {
   }
 }
 
-// Moves on to the next event and handles it; false when there is none.
+// Advances to the next event and handles it; false if there is none.
 bool ReadyList::step(std::span<double> end) {
   jobs_.ended_flows.clear();
   const double next = std::min(next_end_, std::max(time_, jobs_.next_arrival()));

@@ -10,11 +10,11 @@
 namespace malleable {
 namespace {
 
-// Slots of all jobs together that may be looked at one by one.
+// The most slots, over all jobs, that are looked at one by one.
 constexpr double kMostWalked = 6e4;
 
-// The least whole number in [from, to) where a property that stays once it is there holds, or `to`.
-// Fewer rounds than a double has bits.
+// The least whole number in [from, to) with a property that all larger numbers then have, too; or
+// `to`. Fewer rounds than a double has bits.
 template <typename Property>
 double first_where(double from, double to, Property holds) {
   while (from < to) {
@@ -28,7 +28,7 @@ double first_where(double from, double to, Property holds) {
   return from;
 }
 
-// Any price that does not fall along a job's units.
+// Units with any price that does not fall along a job's units.
 template <typename Price>
 class ByHalving {
  public:
@@ -67,8 +67,8 @@ double ResourceAllocation::Task::duration(std::size_t j, double s) const {
   return rate > 0.0 ? problem.work[j] / rate : kInfinity;
 }
 
-// The range in which a job's cost is finite: a job that never ends without slots needs its first
-// one.
+// Sets the range in which a job's cost is finite: a job that never ends without slots needs its
+// first slot.
 void ResourceAllocation::set_range(const Task& task, std::size_t j) {
   const Problem& problem = task.problem;
   double &low = low_[j], &high = high_[j];
@@ -79,13 +79,14 @@ void ResourceAllocation::set_range(const Task& task, std::size_t j) {
   }
   if (!problem.gang && finite(low)) return;
   low = std::max(low, 1.0);
-  // The penalty ends: the fewest slots at which it is finite, high + 1 if there are none.
+  // For a strict deadline: the fewest slots at which the penalty is finite, high + 1 if there are
+  // none.
   if (low <= high && !finite(low)) low = first_where(low + 1.0, high + 1.0, finite);
   if (low > high) low = high = problem.gang ? 0.0 : problem.low[j];
 }
 
-// Ranges of all jobs, as far as the slots reach. Where they do not reach, those who have to wait
-// keep what they are guaranteed.
+// Sets the ranges of all jobs, as far as the slots reach. If they do not reach, waiting jobs keep
+// their guaranteed slots.
 void ResourceAllocation::set_ranges(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();
@@ -112,7 +113,7 @@ void ResourceAllocation::set_ranges(const Task& task) {
 }
 
 // The common case in a few vectorised passes: linear penalties and speed-ups, and a first slot for
-// everybody. False when that is not the case.
+// every job. False if it is another case.
 bool ResourceAllocation::run_closed(const Task& task) {
   const Problem& problem = task.problem;
   if (task.aggregate != Aggregate::kSum || !task.linear() || problem.gang) return false;
@@ -142,8 +143,8 @@ double ResourceAllocation::gain(const Option& from, const Option& to) {
   return (from.cost - to.cost) / (to.slots - from.slots);
 }
 
-// An option with more slots, if it costs less than those before. Options that a mixture of two
-// others beats are out.
+// Adds an option with more slots, if it costs less than the earlier ones. Removes options that a
+// mixture of two others beats.
 void ResourceAllocation::offer(Option option) {
   if (!(option.cost < options_.back().cost)) return;
   while (options_.size() > 1 &&
@@ -153,7 +154,7 @@ void ResourceAllocation::offer(Option option) {
   options_.push_back(option);
 }
 
-// The slots at which the steps of a step function can be met.
+// Adds the slots at which the steps of a step function can be met.
 void ResourceAllocation::offer_steps(const Task& task, std::size_t j) {
   const auto at = task.penalties.at();
   for (std::size_t r = task.penalties.offset()[j + 1]; r-- > task.penalties.offset()[j] + 1;) {
@@ -166,7 +167,7 @@ void ResourceAllocation::offer_steps(const Task& task, std::size_t j) {
   }
 }
 
-// The cheapest units by prices that are found by halving; the dearest that is worth its slot.
+// Selects the cheapest units by halving prices, up to the highest price worth its slot.
 template <typename Price>
 void ResourceAllocation::select(const Task& task, Price price, double dearest) {
   const std::size_t n = low_.size();
@@ -183,13 +184,13 @@ void ResourceAllocation::select(const Task& task, Price price, double dearest) {
                cheapest, task.slots, units_);
 }
 
-// The worst is served first.
+// Serves the worst job first.
 void ResourceAllocation::select_worst(const Task& task) {
   const auto price = [&](std::size_t j, double s) { return -task.cost(j, s); };
   select(task, price, kInfinity);
 }
 
-// Where every sum is convex, the largest gain is taken first.
+// If every sum is convex: takes the largest gain first.
 void ResourceAllocation::select_gains(const Task& task) {
   const auto price = [&](std::size_t j, double s) {
     return task.cost(j, s + 1.0) - task.cost(j, s);
@@ -197,9 +198,9 @@ void ResourceAllocation::select_gains(const Task& task) {
   select(task, price, -kTiny);
 }
 
-// Convex where the penalty is convex over the completions in reach (a non-decreasing convex
-// function of the convex W / r(s)); otherwise the first differences themselves say it, if there is
-// time to look at all of them.
+// Whether F_j is convex: it is if the penalty is convex over the completions in reach (a
+// non-decreasing convex function of the convex W / r(s)); otherwise the first differences decide,
+// if there is time to compute all of them.
 bool ResourceAllocation::convex(const Task& task, std::size_t j, bool dense) const {
   const double low = low_[j], high = high_[j];
   if (low >= high) return true;
@@ -218,11 +219,12 @@ bool ResourceAllocation::convex(const Task& task, std::size_t j, bool dense) con
   return true;
 }
 
-// By options: the slot counts at which a job's penalty falls, all of them if `dense`, otherwise a
-// sample where the penalty is no step function. Those that gain most for their slots come first.
+// Chooses by options: the slot counts at which a job's penalty falls; all of them if `dense`,
+// otherwise a sample if the penalty is no step function. Options that gain most for their slots
+// come first.
 void ResourceAllocation::choose_options(const Task& task, bool dense) {
   struct Step {
-    double gain, from, to;  // of a slot; slots
+    double gain, from, to;  // gain of a slot; slots before and after
     Index job;
   };
   std::vector<Step> steps;
@@ -267,7 +269,7 @@ void ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
     select_worst(task);
     return;
   }
-  // Functions without structure are walked slot by slot while that is affordable, otherwise
+  // Functions without structure are computed slot by slot if that is cheap enough, otherwise
   // sampled.
   double walk = 0.0;
   for (std::size_t j = 0; j < n; ++j) {

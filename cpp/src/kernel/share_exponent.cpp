@@ -8,19 +8,20 @@ namespace {
 
 // How much more of 1 - x is best for each part of the slots that coming work needs.
 constexpr double kComingWeight = 2.25;
-// Equal shares are never best, as sizes tell something.
+// Equal shares are never best, because sizes carry information.
 constexpr double kMostRest = 0.7;
-// 1 - x falls so from one share_exponent to the next; the last one is the order.
+// The number of exponents, between which 1 - x falls by equal factors; the last one is the order.
 constexpr std::size_t kShareExponents = 14;
 constexpr double kStep = 0.8;
-// What an x that is too large or too small costs: in a batch, and more where work keeps coming.
+// Cost of an x that is too large or too small: in a batch, and the addition while work keeps
+// coming.
 constexpr double kOver = 0.11, kUnder = 0.075, kMoreOver = 0.1, kMoreUnder = -0.04;
 
-// The load is that of so many jobs at least, and over so many times what the slots need for all
-// that is there.
+// The load is that of at least so many jobs, and over so many times the time that the slots need
+// for the present work.
 constexpr std::uint64_t kLeast = 64;
 constexpr double kAhead = 4.0;
-// What the last job to leave counts for is multiplied by this at each that leaves after it.
+// The weight of a job that left is multiplied by this for each job that leaves after it.
 constexpr double kRemembered = 1.0 - 1.0 / 256.0;
 
 }  // namespace
@@ -86,7 +87,7 @@ double ComingLoad::load(double now, double slots) const {
                                        later(oldest, now - kAhead * need / slots));
   const double since = jobs_[first % kJobs].time, could = slots * (now - since);
   if (!(could > 0.0)) return 0.0;
-  // Those that came at the first moment had no time to come in.
+  // Jobs that came at the first moment do not count, because no time passed before them.
   const std::uint64_t next = later(first, since);
   const double came = next == count_ ? 0.0 : came_ - jobs_[next % kJobs].before;
   return std::min(1.0, came * times / could) * could / (could + need);

@@ -10,8 +10,8 @@
 namespace malleable {
 namespace {
 
-// Shares keep their proportions while those who lead end. They are made again, from the jobs that
-// are left, once so little is left of the whole: sooner than digits are lost.
+// Shares keep their proportions while the leading jobs end. They are computed again from the
+// remaining jobs once their sum is this small, before digits are lost.
 constexpr double kLittleLeft = 1e-3;
 
 template <typename T>
@@ -52,7 +52,7 @@ void SharedPacking::share_by_order() {
     if (left_.work[k] > 0.0) all += weight_of(k);
   }
   leading_ = 0.0;
-  if (!(all > 0.0)) return;  // nobody weighs anything: equal shares
+  if (!(all > 0.0)) return;  // all weights are 0: equal shares
   for (std::size_t place = order_.size(); place-- > 0;) {
     const Index k = order_[place];
     if (!(left_.work[k] > 0.0)) continue;
@@ -73,7 +73,7 @@ void SharedPacking::split(std::span<double> slots) {
   split_by_shares(slots);
   if (gains_ == nullptr) return;
   gains_->settle(left_, row_, share_, slots);
-  // Jobs whose shares are worth nothing may all have lost theirs: they run with what they had.
+  // All jobs may have lost their shares at corners of their hulls: then they keep what they had.
   if (std::ranges::all_of(slots, [](double s) { return s == 0.0; })) split_by_shares(slots);
 }
 
@@ -100,7 +100,7 @@ void SharedPacking::split_by_shares(std::span<double> slots) {
   }
 }
 
-// Those who have ended leave the columns, so that a round costs what is left.
+// Removes ended jobs from the columns, so that a round costs only the remaining jobs.
 void SharedPacking::compact() {
   place_.clear();
   std::vector<Index> moved(left_.size(), kNone);
@@ -124,7 +124,7 @@ void SharedPacking::allocate(const Problem& problem, const Rule& rule, std::span
   split(slots);
 }
 
-// From now on the job holds so many slots.
+// The job holds `slots` from `time` on.
 void SharedPacking::hold(const Run& run, Index job, double time, double slots) {
   if (run.plan == nullptr || slots == held_[job]) return;
   const double from = run.problem.now + since_[job], to = run.problem.now + time;
@@ -135,8 +135,8 @@ void SharedPacking::hold(const Run& run, Index job, double time, double slots) {
   held_[job] = slots;
 }
 
-// Slots and rates of those who are left. Returns how long it takes until somebody ends; infinite if
-// nobody ever does.
+// Sets slots and rates of the remaining jobs. Returns the time until the first of them ends;
+// infinite if none ever does.
 double SharedPacking::share_out(const Run& run, double time) {
   const std::size_t m = left_.size();
   if (power_ < kInfinity && !order_.empty()) {
@@ -159,15 +159,15 @@ double SharedPacking::share_out(const Run& run, double time) {
   return soonest;
 }
 
-// So much time passes, until `time`.
+// Lets `span` pass, until `time`.
 void SharedPacking::work_off(const Run& run, double span, double time) {
-  // No clock shows that something is left for so short a time: one or two of its smallest steps.
+  // Work for less than one or two of the smallest steps of the time does not count.
   const double unseen =
       std::numeric_limits<double>::epsilon() * (std::fabs(run.problem.now) + time);
   for (std::size_t k = 0; k < left_.size(); ++k) {
     if (!(left_.work[k] > 0.0) || !(rate_[k] > 0.0)) continue;
     const double rest = left_.work[k] - rate_[k] * span;
-    // Within rounding they end together.
+    // Jobs that end within rounding end together.
     if (rest > std::max(kRounding * run.problem.work[row_[k]], unseen * rate_[k])) {
       left_.work[k] = rest;
       continue;
@@ -196,10 +196,10 @@ void SharedPacking::run(const Problem& problem, const SpeedupView& speedup, cons
   slots_.assign(n, 0.0);
   rate_.assign(n, 0.0);
   double time = 0.0;
-  for (std::size_t round = 0; round < n; ++round) {  // somebody ends in each
+  for (std::size_t round = 0; round < n; ++round) {  // a job ends in each round
     if (2 * ended_ > left_.size()) compact();
     const double span = share_out(run, time);
-    if (span == kInfinity) break;  // gangs that never fit, or nobody is left
+    if (span == kInfinity) break;  // only gangs that never fit are left, or no job
     time += span;
     work_off(run, span, time);
   }

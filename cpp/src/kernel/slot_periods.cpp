@@ -10,11 +10,11 @@
 namespace malleable {
 namespace {
 
-// Prices of seconds saved by one more slot, whatever the speed-up: 1 / (v w (1/r(s) - 1/r(s + 1))).
-// They never fall, as rates are concave.
+// Prices of seconds saved by one more slot, for any speed-up: 1 / (v w (1/r(s) - 1/r(s + 1))). They
+// never fall, because rates are concave.
 class SecondsSaved {
  public:
-  // Of the jobs `who` of the speed-ups.
+  // For the jobs `who`, which are rows of the speed-ups.
   SecondsSaved(const SpeedupView& speedup, std::span<const std::size_t> who,
                std::span<const double> scale, std::span<const double> low,
                std::span<const double> high)
@@ -26,7 +26,8 @@ class SecondsSaved {
     return saved > kTiny ? 1.0 / saved : kInfinity;
   }
   double count(std::size_t j, double x) const {
-    double below = low_[j], above = high_[j];  // the last that is bought, and the first that is not
+    // the last slot that is bought, and the first that is not
+    double below = low_[j], above = high_[j];
     if (below == above || price(j, above - 1.0) <= x) return above;
     if (price(j, below) > x) return below;
     while (above - below > 1.0) {
@@ -52,7 +53,7 @@ class SecondsSaved {
   std::span<const double> scale_, low_, high_;
 };
 
-// As slot_periods() of one job.
+// The same as slot_periods(), for many jobs.
 MALLEABLE_VECTOR_CLONES
 void count_periods(const double* work, double period, std::size_t n, double* periods) {
 #pragma omp simd
@@ -64,7 +65,8 @@ void count_periods(const double* work, double period, std::size_t n, double* per
   }
 }
 
-// 1 for jobs of linear speed-up that end in the period, earlier with one more slot; else 0.
+// 1 for jobs of linear speed-up that end in the period, and earlier with one more slot; otherwise
+// 0.
 MALLEABLE_VECTOR_CLONES
 void mark_gaining(const double* work, const double* worth, const double* slots, const double* high,
                   std::size_t n, double period, double* gains) {
@@ -110,7 +112,8 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup) 
   }
 }
 
-// given_: whether a job ends in the period, earlier with one more slot. scale_: its worth.
+// Sets given_: whether a job ends in the period, and earlier with one more slot; and scale_: its
+// value.
 void LeftOverSlots::mark(const PeriodicJobs& jobs, std::span<const double> slots) {
   const std::size_t n = slots.size();
   scale_.assign(jobs.work.begin(), jobs.work.end());
@@ -128,7 +131,7 @@ void LeftOverSlots::mark(const PeriodicJobs& jobs, std::span<const double> slots
   }
 }
 
-// Only jobs that gain are looked at further.
+// Only jobs that gain are considered further.
 double LeftOverSlots::hand_out(const PeriodicJobs& jobs, std::span<double> slots) {
   double left = jobs.slots - sum_of(slots);
   if (!(left > 0.0)) return 0.0;

@@ -9,7 +9,8 @@
 namespace malleable {
 namespace {
 
-// So many tasks count in full: the model is never quite right, and more tasks would make it sure.
+// At most so many tasks count in full: the model is never exact, and more tasks would make it too
+// sure.
 constexpr double kEnoughTasks = 2'000.0;
 constexpr double kSameChance = 1e-6;  // logarithms of chances that differ by rounding
 
@@ -17,7 +18,7 @@ constexpr double kSameChance = 1e-6;  // logarithms of chances that differ by ro
 
 SpeedupCurve speedup_prior(SpeedupPrior prior) {
   struct Row {
-    double one, mean, deviation;  // the chance of p = 1, and what p is around else
+    double one, mean, deviation;  // the chance of p = 1, and the normal distribution of other p
   };
   constexpr std::array<Row, 3> kRows = {{{0.6, 0.95, 0.1}, {0.5, 0.85, 0.2}, {0.3, 0.8, 0.25}}};
   const Row& row = kRows[static_cast<std::size_t>(prior)];
@@ -60,7 +61,7 @@ void SpeedupPosterior::say(std::int64_t program, const SpeedupCurve& more, doubl
   settle();
 }
 
-// What is believed of the program, by the others and by its own phases.
+// Computes the posterior of the program from the other programs and its own phases.
 void SpeedupPosterior::look_at(Program& program) {
   const auto count = [&](double sign) {
     shown_ += sign;
@@ -70,7 +71,7 @@ void SpeedupPosterior::look_at(Program& program) {
       weighted_[g] += sign * program.weight * program.own[g];
     }
     if (shown_ > 0.5) return;
-    sum_ = weighted_ = {};  // not what rounding left
+    sum_ = weighted_ = {};  // exactly, without rounding
     weight_ = 0.0;
   };
   if (program.weight > 0.0) count(-1.0);

@@ -8,8 +8,8 @@
 namespace malleable {
 namespace {
 
-constexpr double kLightest = 1e-6;  // of the heaviest weight: below, a miss counts as much
-constexpr double kProof = 1e-3;     // of the cheapest miss: a bound above this is no rounding
+constexpr double kLightest = 1e-6;  // share of the largest weight; below it, weights count as this
+constexpr double kProof = 1e-3;     // share of the cheapest miss; a bound above it is no rounding
 
 }  // namespace
 
@@ -42,7 +42,7 @@ bool StrictDeadlines::study(const Penalties& penalties, double now, double horiz
     if (late < kInfinity) others += std::max(std::fabs(early), std::fabs(late));
     pure_ &= early == 0.0 && late == 0.0;
   }
-  miss_.assign(n, kInfinity);  // a finite penalty may say what it likes
+  miss_.assign(n, kInfinity);  // finite penalties are not cut
   least_ = kInfinity;
   for (std::size_t j = 0; j < n; ++j) {
     if (limit_[j] == kInfinity) continue;
@@ -67,7 +67,7 @@ void StrictDeadlines::settle(const Penalties& penalties, Aggregate aggregate,
                              std::span<const double> completion, bool impossible, double& value,
                              double& lower_bound, Status& status) const {
   value = evaluate(penalties, aggregate, completion);
-  // Where nothing else counts, a bound above 0 means a miss.
+  // If only strict deadlines count, a bound above 0 means a miss.
   impossible |= lost_ || (pure_ && lower_bound > kProof * least_);
   if (pure_) lower_bound = 0.0;
   if (value == kInfinity) {

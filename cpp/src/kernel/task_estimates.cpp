@@ -16,32 +16,33 @@
 namespace malleable {
 namespace {
 
-// Before anything has finished: a user is taken to be right within a factor of e^0.5 either way,
-// phases to differ by e, tasks of a phase by a fifth, runs of a group by a third. Each counts as
-// kPhases phases. What is supposed of a user counts as so many statements.
+// Priors: a user is right within a factor of e^0.5 either way, phases differ by e, tasks of a phase
+// by a fifth, runs of a group by a third. Each counts as kPhases phases. The prior of a user counts
+// as so many statements.
 constexpr double kSaidVariance = 0.25, kBetween = 1.0, kWithin = 0.04, kGroupVariance = 0.1;
 constexpr double kStatements = 1.0;
-// A mean is larger the less sure its logarithm is; a variance beyond this says nothing at all.
+// A mean grows with the variance of its logarithm; larger variances count as this.
 constexpr double kDoubt = 1.0;
-// The default is right within e^4: one phase that is seen says more.
+// The default is right within e^4, so that one phase that was seen counts more.
 constexpr double kDefaultVariance = 16.0;
-// The last runs of a group. Before any have shown whether runs follow those, one step of 1 has not.
+// The last runs of a group, and the prior of the regression: one step of 1 that the next run did
+// not follow.
 constexpr double kLatest = 3.0, kUnfollowed = 1.0;
-// A group is clearly off if its mean is so many of its standard deviations away.
+// A group differs clearly if its mean is so many of its standard deviations away.
 constexpr double kClearly = 2.0;
-// A phase's tasks are looked at again when they are so many times more.
+// A phase's tasks are looked at again when they are this many times more.
 constexpr double kNextLook = 1.5;
-// A sum over more phases than there can be.
+// More than any sum over phases can be.
 constexpr double kMostOfHistory = 1e18;
 
-// The normal density over the part above z.
+// The hazard rate of the normal distribution: its density over the part above z.
 double hazard(double z) {
   if (z > 8.0) return z + 1.0 / z;  // within 1e-3
   const double density = std::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi);
   return density / normal_above(z);
 }
 
-// A number of a history; std::invalid_argument if it is below 0 and may not be (`any`).
+// Checks a number of a history; std::invalid_argument if it is below 0 and not `any`.
 double checked(double number, bool any) {
   if (std::isfinite(number) && std::fabs(number) <= kMostOfHistory && (any || number >= 0.0)) {
     return number;
@@ -95,11 +96,13 @@ double TaskEstimates::Groups::between_runs() const {
   return std::max(kLeastVariance, (within + kPhases * kGroupVariance) / (freedom + kPhases));
 }
 
-// A phase of which nothing is known: as all others are, and as the default has it until they tell.
+// The prior of a phase of which nothing is known: like all other phases, or the default while there
+// are few.
 LogMean TaskEstimates::everybody(Phase p) const {
   const Logs all = group_[p].all.both();
   const double scatter = (all.square + kPhases * kBetween) / (all.n + kPhases);
-  const double told = scatter / kDefaultVariance;  // phases that the default counts for
+  // the number of phases that the default counts for
+  const double told = scatter / kDefaultVariance;
   const double mean = (all.n * all.mean + told * (default_ - 0.5 * kDoubt)) / (all.n + told);
   return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + told)))};
 }
@@ -114,7 +117,7 @@ double TaskEstimates::Groups::expected(std::int64_t row, const Logs& own) const 
   return own.mean + std::clamp(moves / (steps + kUnfollowed), 0.0, 1.0) * step(row, own);
 }
 
-// What runs after others do shows how far they follow them.
+// Learns how far a run follows the last runs.
 void TaskEstimates::Groups::learn(std::int64_t row, double value) {
   Logs& own = this->row(row).done;
   if (latest.size() < of.size()) latest.resize(of.size());
@@ -132,7 +135,8 @@ void TaskEstimates::Groups::learn(std::int64_t row, double value) {
   last.add(value, kLatest);
 }
 
-// A group's own runs, drawn towards all by how much more groups differ than their runs.
+// The mean of a group's own runs, shrunk towards the mean of all, depending on how much groups
+// differ.
 LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
   const LogMean all = everybody(p);
   const Groups& groups = group_[p];
@@ -140,8 +144,8 @@ LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
   if (!(own.n > 0.5)) return all;
   const double within = groups.between_runs();
   const LogMean known{groups.expected(group, own), within / own.n};
-  // What is between groups: the own mean knows it up to within / n. A group that is clearly farther
-  // from the others than groups are speaks for itself (Efron and Morris 1972).
+  // The variance between groups; the group's own mean has the variance within / n. A group that is
+  // clearly farther from the others than usual is not shrunk (Efron and Morris 1972).
   const double apart = known.mean - all.mean;
   const double between = std::max({kLeastVariance, all.variance - within,
                                    apart * apart - kClearly * kClearly * known.variance});
@@ -149,13 +153,13 @@ LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
   return {found.mean, found.variance + within};
 }
 
-// What a user says, with the error that it probably has. Users err by a factor that is the same
-// each time, drawn towards that of the others, and by one that is not.
+// A user's statement, with its probable error. A user errs by a constant factor, which is shrunk
+// towards that of all users, and by a random one.
 LogMean TaskEstimates::from_user(Phase p, double said, std::size_t user) const {
   const Logs own = errors_[p].both(static_cast<std::int64_t>(user)), all = errors_[p].all.both();
   const Logs others = all.with(own, -1.0);
   const auto unsure = [](double n) { return 1.0 + 1.0 / (n + kStatements); };
-  // So much that what is said is the mean at first.
+  // Chosen so that at first the mean is the statement.
   LogMean error{-0.5 * kSaidVariance * unsure(0.0), kSaidVariance};
   for (const Logs& seen : {others, own}) {
     const double both = seen.n + kStatements, apart = seen.mean - error.mean;
@@ -171,15 +175,15 @@ LogMean TaskEstimates::prior(Phase p, const Stated& told) const {
   LogMean found = from_runs(p, told.group);
   if (told.said > 0.0) {
     const LogMean said = from_user(p, told.said, told.user);
-    // The default is nothing beside what somebody said.
+    // A statement replaces the default.
     found = group_[p].all.both().n > 0.0 ? LogMean::combine(found, said) : said;
   }
   found.mean -= above(p);
   return found;
 }
 
-// The mode of the posterior density, whose logarithm is concave on average; the variance is what
-// its curvature says.
+// The mode of the posterior density, whose logarithm is concave on average; the variance follows
+// from its curvature.
 TaskEstimates::Posterior TaskEstimates::posterior(double s, double speedup, const LogMean& prior,
                                                   const TaskSamples& seen,
                                                   const RunningTasks& tasks) const {
@@ -188,7 +192,7 @@ TaskEstimates::Posterior TaskEstimates::posterior(double s, double speedup, cons
   const double weight = 1.0 / prior.variance + seen.count / square;
   const double alone = value_at(seen.alone, speedup);
   const double mean = (prior.mean / prior.variance + alone / square) / weight;
-  // By Laplace's method; `above` is the logarithm of the chance that those that run are so old.
+  // By Laplace's method; `above` is the logarithm of the chance of the ages of the running tasks.
   const auto found = [&](double m, double curve, double above) -> Posterior {
     const double off = m - prior.mean, apart = seen.count > 0.0 ? m - alone / seen.count : 0.0;
     const double squares = seen.around().left(speedup) + seen.count * apart * apart;
@@ -197,7 +201,7 @@ TaskEstimates::Posterior TaskEstimates::posterior(double s, double speedup, cons
                 0.5 * (squares / square + off * off / prior.variance + std::log(curve))};
   };
   const double old = log_of_task(age);
-  // Too young to say anything.
+  // The running tasks are too young to show anything.
   if (!(running > 0.0 && age > kLeastTaskSeconds) || old - mean < -5.0 * s) {
     return found(mean, weight, 0.0);
   }

@@ -11,10 +11,10 @@
 namespace malleable {
 namespace {
 
-// What other phases show of the scatter counts as so many tasks.
+// The scatter of other phases counts as so many tasks.
 constexpr double kKnown = 2.0;
 
-// What one of so many tasks does in a second.
+// The rate of one of exp(log) running tasks, for each of the four p.
 ByExponent rates(double log) {
   const double root = std::exp(-0.25 * log);
   return {1.0, root, root * root, root * root * root};
@@ -52,7 +52,7 @@ ByExponent RunningOverTime::until(const Step& step, double time) {
 
 void RunningOverTime::add(double now, double log) {
   if (steps_.empty()) {
-    steps_.reserve(kMost);  // at once: later events allocate nothing
+    steps_.reserve(kMost);  // reserved at once, so that later events allocate nothing
     steps_.push_back({now, log, {}});
     return;
   }
@@ -112,7 +112,7 @@ void TaskSamples::add(double tasks, double each, const ByExponent& rate) {
 }
 
 void TaskSamples::finished(double tasks, double each, double now) {
-  if (together) replace(0.0, 0.0, now);  // what is told of tasks goes before what is guessed
+  if (together) replace(0.0, 0.0, now);  // reported times replace estimated ones
   together = false;
   add(tasks, each, slowed(now - each, now));
   ending += tasks * ran_.before(now);

@@ -40,7 +40,7 @@ void TimeCells::build(const FlowProblem& problem, const Penalties& penalties,
   std::sort(cuts.begin(), cuts.end());
   double from = 0.0, before = 0.0;
   for (const double to : cuts) {
-    // Where nothing can be done, or in next to no time, no cell is needed.
+    // Times in which no work can be done, or that are too short, need no cell.
     const double by = all.at(0, to);
     if (!(by - before > kRounding * by) || !(to > from)) continue;
     left.push_back(from);
@@ -63,7 +63,8 @@ void TimeCells::charge(const FlowProblem& problem, const Penalties& penalties,
     const auto row = [&](std::size_t cell, double value, double slope) {
       if (cell < cells) costs.row(static_cast<Index>(cell), value / volume, slope / volume);
     };
-    // The first cell from a time on: what starts there is done later, what ends there in time.
+    // The first cell from a time on: work in it is done after that time, and earlier work before
+    // it.
     const auto cell_of = [&](double t) {
       const auto at = at_left ? std::lower_bound(time.begin(), time.end(), t)
                               : std::upper_bound(time.begin(), time.end(), t);

@@ -17,7 +17,8 @@ inline double closed_count(double scale, double low, double high, double x) {
   double s = (std::sqrt(y + 0.25) + kRound) - kRound;
   s += s * (s + 1.0) <= y ? 1.0 : 0.0;
   s -= (s - 1.0) * s > y ? 1.0 : 0.0;
-  return std::max(least(scale, low), std::min(y > 0.0 ? s : 0.0, high));  // nothing for nothing
+  // no slots without a scale
+  return std::max(least(scale, low), std::min(y > 0.0 ? s : 0.0, high));
 }
 
 MALLEABLE_VECTOR_CLONES

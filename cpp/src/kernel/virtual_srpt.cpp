@@ -68,7 +68,7 @@ std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
   if (finish.size() != jobs.size()) throw std::invalid_argument("finish: one entry a job");
   VirtualSrpt schedule;
   const auto each = static_cast<double>(machines);
-  std::int64_t step = 1;  // the first whose capacity is not used yet
+  std::int64_t step = 1;  // first step with unused capacity
   const auto pour = [&](double capacity) {
     double used = 0.0;
     for (const auto& served : schedule.pour(capacity)) {

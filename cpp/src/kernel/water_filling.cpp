@@ -11,13 +11,14 @@
 namespace malleable {
 namespace {
 
-constexpr double kNearly = kCount / 10.0;  // slots that the shares may miss: no fraction shows it
-// Newton steps follow the kinks, of which there are as many as jobs; after these, halving between
-// the levels on either side ends when no level lies between them.
+// error of the sum of shares, too small to change a fraction
+constexpr double kNearly = kCount / 10.0;
+// Newton steps follow the kinks, of which there are as many as jobs; after kNewtonSteps, halving
+// between the levels on either side ends when no double lies between them.
 constexpr int kNewtonSteps = 64, kAllSteps = kNewtonSteps + 66;
 
-// Halves the doubles between two levels rather than the distance, which a few steps of that shape
-// would not bring across the powers of ten.
+// Halves the number of doubles between two levels, and not their distance, because that would take
+// many steps across powers of ten.
 double middle_of(double below, double above) {
   const auto low = std::bit_cast<std::uint64_t>(below), high = std::bit_cast<std::uint64_t>(above);
   return std::bit_cast<double>(low + (high - low) / 2);
@@ -55,8 +56,8 @@ AtLevel look_at(const Sharers& all, double level) {
 }
 
 // sum clamp(level w, m, M) is piecewise linear and non-decreasing in the level. Newton steps from
-// the bottom may pass the solution where the slope grows; then they come back from above. What
-// rounding leaves is on the side of too few slots.
+// the bottom may pass the solution where the slope grows; then they come back from above. Rounding
+// gives too few slots rather than too many.
 double level_for(const Sharers& all, double capacity, double level) {
   double below = 0.0, above = kInfinity;
   for (int step = 0; step < kAllSteps; ++step) {
@@ -64,7 +65,7 @@ double level_for(const Sharers& all, double capacity, double level) {
     const double water = capacity - at.fixed, error = water - level * at.rate;
     if (std::fabs(error) <= kNearly) return level;
     (error > 0.0 ? below : above) = level;
-    // Beside a kink rather than at it, which rounding may miss.
+    // Beside the kink, because rounding may miss the kink itself.
     double guess = at.rate > 0.0 ? water / at.rate
                    : error > 0.0 ? std::nextafter(at.next, kInfinity)
                                  : std::nextafter(at.last, 0.0);
@@ -122,13 +123,13 @@ void WaterFilling::fill_group(const Problem& problem, std::span<const double> we
       fraction -= carry;
     }
     left -= slots[j];
-    // Fractions that differ by rounding only count as equal.
+    // Fractions that differ only by rounding count as equal.
     if (slots[j] < problem.high[j]) shares_.push_back({std::round(fraction / kCount), j});
   }
   hand_out_fractions(left, slots);
 }
 
-// Whole slots that are left go to the largest fractions, lower indices first.
+// Gives the remaining whole slots to the largest fractions, lower indices first.
 void WaterFilling::hand_out_fractions(double left, std::span<double> slots) {
   const auto first = [](const Share& a, const Share& b) {
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.job < b.job;
@@ -158,8 +159,8 @@ void WaterFilling::allocate(const Problem& problem, std::span<const double> weig
   fill(problem, weight, slots);
 }
 
-// The slots that a finished job leaves go one by one to whoever has least, lower indices first: the
-// water_filling, as long as nobody's share counts for more than another's.
+// Gives the slots of a finished job one by one to the job with the fewest, lower indices first:
+// this is water-filling, as long as all weights are equal.
 void WaterFilling::pour(const Problem& problem, double freed, std::span<double> slots) {
   for (; freed > 0.0 && !growing_.empty(); freed -= 1.0) {
     const Index j = growing_.top();
@@ -175,7 +176,7 @@ void WaterFilling::pour(const Problem& problem, double freed, std::span<double> 
   changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
 }
 
-// What a job holds, since when, and what is left of it then.
+// The slots of a job, the time since which it holds them, and its work left then.
 struct WaterFilling::Schedule {
   const Problem& problem;
   Plan& plan;
@@ -193,7 +194,7 @@ struct WaterFilling::Schedule {
   }
 };
 
-// Those whose slots changed hold the new ones from now on.
+// Jobs whose slots changed hold the new ones from now on.
 void WaterFilling::hold_changed(Schedule& run) {
   const Problem& problem = run.problem;
   for (const Index j : changed_) {
@@ -213,10 +214,10 @@ void WaterFilling::hold_changed(Schedule& run) {
   }
 }
 
-// Goes on to the next end: changed_ has those that end; returns the slots that they leave.
+// Advances to the next end: changed_ gets the jobs that end; returns their slots.
 double WaterFilling::end_next(Schedule& run) {
   run.time = std::max(run.time, ends_.top_key());
-  // Ends that differ by rounding only are one event.
+  // Ends that differ only by rounding are one event.
   const double until = run.time * (1.0 + kSameTime);
   changed_.clear();
   while (!ends_.empty() && ends_.top_key() <= until) {
@@ -235,7 +236,7 @@ double WaterFilling::end_next(Schedule& run) {
   return freed;
 }
 
-// A new level, which costs as much as there are jobs.
+// Computes a new level, in O(jobs).
 void WaterFilling::share_anew(Schedule& run, std::span<const double> weight) {
   const auto finished = [&](Index j) { return run.finished(j); };
   std::erase_if(unfinished_, finished);
@@ -273,7 +274,7 @@ void WaterFilling::plan(const Problem& problem, std::span<const double> weight,
   }
   const bool alike = weight.empty() && !problem.gang;
   std::size_t left = unfinished_.size();
-  bool stale = true;  // growing_ does not know the slots
+  bool stale = true;  // growing_ must be filled again
   allocate(run.rest, weight, run.slots);
   changed_.assign(unfinished_.begin(), unfinished_.end());
   while (left > 0) {

@@ -10,8 +10,8 @@ namespace malleable {
 namespace {
 
 struct LevelSum {
-  double slots = 0.0;  // at a level
-  double more = 0.0;   // that one level more would take
+  double slots = 0.0;  // slots at a level
+  double more = 0.0;   // slots that one level more would take
 };
 
 MALLEABLE_VECTOR_CLONES
@@ -35,7 +35,8 @@ WholeLevel whole_level(std::span<const double> low, std::span<const double> room
   const auto sum_at = [&](double level) { return at(low.data(), room.data(), n, level); };
   if (sum_at(-1.0).slots > slots) return {};
   if (sum_at(kInfinity).slots <= slots) return {kInfinity, 0.0, true};
-  // sum(below) <= slots < sum(above); the level is below a maximum, as not everybody is at one.
+  // sum(below) <= slots < sum(above); the level is below some maximum, because not all jobs are at
+  // theirs.
   double below = 0.0, above = slots + 1.0;
   double level = std::isfinite(from) ? std::min(from, slots) : 0.0;
   for (bool halve = false;; halve = !halve) {

@@ -47,7 +47,7 @@ void WrapAround::run(const FlowProblem& problem, const FlowChains& chains,
       }
       const double from = now + pieces.start[q], to = now + pieces.end[q], span = to - from;
       const auto held = static_cast<Wide>(pieces.height[q]);
-      Wide all = 0, before = 0;  // exact, where a sum of doubles may not be
+      Wide all = 0, before = 0;  // exact integers; a sum of doubles may not be exact
       for (const Index i : running_) all += static_cast<Wide>(problem.high[i]);
       double row = 0.0, place = 0.0;  // where the next job begins
       for (const Index i : running_) {

@@ -38,7 +38,7 @@ void check_moments(const char* field, std::span<const double> values) {
   }
 }
 
-// Rows that exist, and no cycle.
+// Checks that rows exist and have no cycle.
 void validate_after(const ClusterJobsView& jobs) {
   const std::size_t n = jobs.size();
   check_offsets("after_offset", jobs.after_offset, n, jobs.after.size());
@@ -112,7 +112,7 @@ void validate(const ClusterView& cluster) {
 
 namespace {
 
-// Lengths and ranges of all columns, as their table says them.
+// Checks lengths and ranges of all columns by their table.
 void validate_columns(const ClusterJobsView& jobs) {
   const std::size_t n = jobs.size();
   ClusterJobsView::each(
@@ -227,7 +227,8 @@ void validate_node_rates(const ClusterView& cluster, const ClusterJobsView& jobs
 
 namespace {
 
-// Whether the nodes of its partition, all free, have room for tasks of a job that start together.
+// Checks that the nodes of its partition, all free, have room for tasks of a job that start
+// together.
 void check_room(const ClusterView& cluster, const ClusterJobsView& jobs, std::size_t j) {
   if (cluster.partitions.empty() && cluster.memory.empty() && cluster.gpus.empty()) return;
   const TaskNeeds needs = jobs.needs_of(j);

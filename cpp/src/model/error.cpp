@@ -17,7 +17,7 @@ std::string describe(const std::string& field, const std::string& value,
   return field + " = " + value + ": " + reason;
 }
 
-// Whatever separates decimals where the program runs.
+// Replaces the decimal separator of the program's locale by a point.
 std::string with_point(std::string text) {
   std::replace(text.begin(), text.end(), ',', '.');
   return text;
@@ -39,7 +39,7 @@ FieldError::FieldError(const std::string& field, double value, const std::string
 // As std::to_chars writes it, which older C++ libraries do not have.
 std::string exact(double value) {
   char text[64];
-  int digits = 0;  // behind the first
+  int digits = 0;  // digits after the first
   const auto differs = [&] {
     std::snprintf(text, sizeof text, "%.*e", digits, value);
     return std::strtod(text, nullptr) != value;

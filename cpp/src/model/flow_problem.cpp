@@ -6,8 +6,8 @@
 
 namespace malleable {
 
-// The topological order of a flow's jobs, the longest paths before and after each, and how long the
-// flow takes with all slots to itself. Counts `parents` down.
+// Finds the topological order of a flow's jobs, the longest paths before and after each, and the
+// flow's time alone on all slots. Counts `parents` down.
 void FlowProblem::find_paths(std::size_t j) {
   const std::size_t begin = topological.size();
   for (std::size_t i = job_offset[j]; i < job_offset[j + 1]; ++i) {
@@ -57,13 +57,13 @@ void FlowProblem::build(const FlowsView& flows, std::int64_t slot_count, double 
       child[--child_offset[p + 1]] = static_cast<Index>(i);
     }
   }
-  // Filling from behind left each row's start one place too far on.
+  // The filling from the end left each row's start one place too far on.
   for (std::size_t i = 0; i < n; ++i) child_offset[i] = child_offset[i + 1];
   child_offset[n] = child.size();
 
   for (std::size_t j = 0; j < f; ++j) {
     release[j] = std::max(0.0, flows.arrival[j] - now);
-    // Nothing may start before its arrival, not even by rounding.
+    // No job may start before its arrival, not even by rounding.
     while (now + release[j] < flows.arrival[j]) release[j] = std::nextafter(release[j], kInfinity);
     released &= release[j] == 0.0;
     idle_end[j] = flows.arrival[j];

@@ -9,7 +9,7 @@ namespace malleable {
 
 namespace {
 
-// What the reduce tasks of job j take together.
+// The units of the reduce tasks of job j together.
 std::int64_t reduce_units(const MapReduceView& jobs, std::size_t j) {
   std::int64_t total = 0;
   for (auto k = jobs.task_offset[j]; k < jobs.task_offset[j + 1]; ++k) {

@@ -15,7 +15,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kSteepest = 1e290;  // keeps penalties of vanishing sizes finite
+constexpr double kSteepest = 1e290;  // keeps penalties of jobs with tiny sizes finite
 
 // From a number to the next one away from 0.
 double digit_of(double x) {
@@ -56,13 +56,13 @@ class Crossing {
         at_before_(at_last_) {
     (at_last_ <= level ? low_ : high_) = start;
   }
-  double at_start() const { return at_last_; }  // until it goes on
+  double at_start() const { return at_last_; }  // valid until the search goes on
   double low() const { return low_; }
   bool close(double value) const {
     return std::fabs(value - level_) <= 0x1p-40 * std::fabs(level_);
   }
 
-  // The next few digits at once: none of these answers is to be foreseen.
+  // Evaluates the next few digits at once, because none of these values can be predicted.
   void see_next_digits(double guess) {
     const double unit = digit_of(guess);
     double at[5];
@@ -77,9 +77,10 @@ class Crossing {
     at_before_ = std::exchange(at_last_, at[2]);
   }
 
-  // Outwards until the level lies between two times; if it never does, the end that it lies beyond.
+  // Moves outwards until the level lies between two times; if it never does, returns the end that
+  // it lies beyond.
   std::optional<double> enclose(bool jumps) {
-    // Where the level is hardly missed, or the penalty jumped before, a digit may do.
+    // If the level is hardly missed, or the penalty jumped before, one digit may be enough.
     double step = close(at_last_) || jumps ? std::max(0x1p-72, digit(last_))
                                            : 0x1p-8 * std::max(1.0, std::fabs(last_));
     for (int tries = 0; low_ == -kInfinity || high_ == kInfinity; ++tries, step *= 8.0) {
@@ -92,7 +93,7 @@ class Crossing {
   }
 
   void narrow() {
-    double reach = 2.0;  // digits beyond the crossing, so that both sides come near
+    double reach = 2.0;  // goes on to digits beyond the crossing, so that both sides come near
     int slow = 0, halve = 0;
     for (int round = 0; round < kRounds; ++round) {
       const double width = high_ - low_, middle = low_ + width / 2.0;
@@ -116,7 +117,8 @@ class Crossing {
     }
   }
 
-  static constexpr double kFar = 0x1p59;  // what nobody pays by then, nobody ever does
+  // a level that is not reached by this time counts as never reached
+  static constexpr double kFar = 0x1p59;
 
  private:
   static constexpr int kRounds = 2000;
@@ -130,7 +132,7 @@ class Crossing {
   double secant() const {
     return last_ + (level_ - at_last_) * ((last_ - before_) / (at_last_ - at_before_));
   }
-  // A little further than the line through the last two says, but no leap.
+  // A little further than the line through the last two values, but not too far.
   double outwards(double step, int tries) const {
     const bool up = high_ == kInfinity;
     const double t = up ? low_ + step : high_ - step, guess = secant();
@@ -146,8 +148,8 @@ class Crossing {
 
 }  // namespace
 
-// From `start` along `rate`, or outwards, until the level lies between two times, then by secants,
-// and by halves where these do not help: at most 50 and 2000 values, six where the rate still
+// Moves from `start` along `rate`, or outwards, until the level lies between two times, then uses
+// secants, and halving if these do not help: at most 50 and 2000 values, six if the rate still
 // holds.
 double Penalties::cross_own(std::size_t j, double level, double start, double& rate) const {
   const auto f = [&](double t) { return own(j, t); };
@@ -161,7 +163,7 @@ double Penalties::cross_own(std::size_t j, double level, double start, double& r
   if (const auto end = search.enclose(rate == 0.0)) return *end;
   search.narrow();
   const double low = search.low();
-  // Of times that are too close together digits are all that is left.
+  // Only digits separate times that are this close together.
   if (std::fabs(low - start) > 0x1p-20 * std::fabs(low)) {
     rate = (level - at_start) / (low - start);
   } else if (low == start && !search.close(at_start)) {
@@ -170,12 +172,12 @@ double Penalties::cross_own(std::size_t j, double level, double start, double& r
   return low;
 }
 
-// The same from where it was found before.
+// The same search from its last result.
 double Penalties::latest_own(std::size_t j, double level, double near) const {
   Seen fresh;
   Seen& seen = seen_.empty() ? fresh : seen_[j];
   const bool limit = level == std::numeric_limits<double>::max();
-  if (limit && !std::isnan(seen.limit)) return seen.limit;  // no other time can follow
+  if (limit && !std::isnan(seen.limit)) return seen.limit;  // this result cannot change
   if (std::isfinite(seen.due)) near = seen.due;
   double rate = limit ? fresh.rate : seen.rate;
   const double found = cross_own(j, level, std::isfinite(near) ? near : 0.0, rate);
@@ -196,7 +198,7 @@ void Penalties::row(double at, double value, double slope) {
 
 void Penalties::add_rows(Kind kind, const TermsView& jobs, std::size_t j) {
   const double w = jobs.weight[j], due = jobs.deadline[j];
-  // Nothing up to the deadline, then a jump and a slope.
+  // 0 up to the deadline, then a jump and a slope.
   const auto after_due = [&](double jump, double slope) {
     row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
     if (std::isfinite(due)) row(due, jump, slope);
@@ -268,7 +270,7 @@ void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, Custom
 
 void Penalties::build_finite(const Penalties& from, std::span<const double> miss) {
   *this = from;
-  seen_ = {};  // other functions
+  seen_ = {};  // seen_ was for other functions
   may_be_infinite_ = false;
   most_.assign(miss.begin(), miss.end());
   for (std::size_t j = 0; j < size(); ++j) {
@@ -288,7 +290,7 @@ void Penalties::build_shifted(const Penalties& from, std::span<const double> shi
 double Penalties::latest(std::size_t j, double level, double near) const {
   const std::size_t first = offset_[j], end = offset_[j + 1];
   if (first == end) return latest_own(j, level, near);
-  double until = kInfinity;  // where the row under inspection ends
+  double until = kInfinity;  // end of the present row
   for (std::size_t r = end; r-- > first; until = at_[r]) {
     // Just after its start the row has value_[r]; the first row has no start.
     if (r > first && value_[r] > level) continue;
@@ -309,7 +311,7 @@ double Penalties::next_value(std::size_t j, double level) const {
     return std::max(level, own(j, t + 2.0 * tolerance(t)));
   }
   if (t == -kInfinity) return slope_[first] > 0.0 ? level : value_[first];
-  // Several rows may start at t; the last one is what a later completion pays.
+  // Several rows may start at t; the last one applies to later completions.
   double value = level;
   for (std::size_t r = first + 1; r < end && at_[r] <= t; ++r) value = std::max(level, value_[r]);
   return value;
@@ -347,7 +349,8 @@ double evaluate(const Penalties& penalties, Aggregate aggregate,
     const auto at = penalties.at(), value = penalties.value(), slope = penalties.slope();
     for (std::size_t j = 0; j < n; ++j) sum[j % 4] += value[j] + slope[j] * (completion[j] - at[j]);
     const double total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    if (!std::isnan(total)) return total;  // infinite completions at no charge need the other way
+    // NaN: infinite completions with slope 0 need the slow way
+    if (!std::isnan(total)) return total;
     std::fill(sum, sum + 4, 0.0);
   }
   for (std::size_t j = 0; j < n; ++j) sum[j % 4] += penalties(j, completion[j]);

@@ -44,7 +44,7 @@ void Problem::build(std::span<const double> remaining, std::span<const double> e
   const std::size_t n = remaining.size();
   now = time;
   slots = static_cast<double>(slot_count);
-  gang = mode != MinMode::kGuarantee;  // a start condition allows less than a gang does
+  gang = mode != MinMode::kGuarantee;  // a start condition is treated like a gang here
   minima_scaled = beyond_reach = false;
   work.assign(remaining.begin(), remaining.end());
   idle_end.assign(ended.begin(), ended.end());

@@ -38,7 +38,7 @@ double SpeedupView::at(std::size_t row, double slots) const {
 
 double SpeedupView::slots_for(std::size_t row, double wanted) const {
   if (wanted <= 0.0) return 0.0;
-  if (wanted <= 1.0) return wanted;  // a part of the time on one slot
+  if (wanted <= 1.0) return wanted;  // one slot for a part of the time
   if (const auto own = table(row); !own.empty()) {
     const auto found = std::lower_bound(own.begin(), own.end(), wanted);
     if (found == own.end()) return kInfinity;
@@ -88,7 +88,7 @@ void SpeedupHulls::build(const SpeedupView& speedup, std::span<const double> low
     const double start = gang ? 0.0 : low[j];
     const auto add = [&](double s) {
       const double rate = speedup.at(j, s);
-      while (slots_.size() >= first + 2) {  // the last one lies below the line over it
+      while (slots_.size() >= first + 2) {  // the last corner lies below the line over it
         const double s1 = slots_.back(), s0 = slots_[slots_.size() - 2];
         const double r1 = rate_.back(), r0 = rate_[rate_.size() - 2];
         if ((r1 - r0) * (s - s0) >= (rate - r0) * (s1 - s0)) break;
@@ -118,7 +118,7 @@ double SpeedupHulls::best(const SpeedupView& speedup, std::size_t row, double pr
     if (p == 1.0) return price < 1.0 ? most : 1.0;
     return std::clamp(std::pow(p / price, 1.0 / (1.0 - p)), 1.0, most);
   }
-  // Gains fall: as many slots as bring in more than they cost.
+  // Gains fall along the hull: takes as many slots as gain more than they cost.
   std::size_t from = own.slots[0] == 0.0 && own.slots.size() > 1 ? 1 : 0;
   std::size_t to = own.slots.size() - 1;
   while (from < to) {
@@ -180,7 +180,7 @@ void SpeedupColumns::add_hulls(const SpeedupView& from, const SpeedupHulls& hull
         rates.push_back(own.rate[k - 1] + gain * (s - s0));
       rates.push_back(own.rate[k]);
     }
-    if (own.slots.size() == 1) rates.push_back(1.0);  // it may have no slots
+    if (own.slots.size() == 1) rates.push_back(1.0);  // a gang may have no slots
     add(from.exponent[j], rates);
   }
 }
@@ -191,7 +191,7 @@ void SpeedupColumns::add(const SpeedupView& from, std::size_t row) {
 
 namespace {
 
-// The table of row j.
+// Checks the table of row j.
 void check_table(std::size_t j, std::span<const double> own) {
   double before = 0.0;
   for (std::size_t k = 0; k < own.size(); ++k) {

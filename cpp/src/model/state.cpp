@@ -3,7 +3,7 @@
 namespace malleable {
 namespace {
 
-// Read as a number it also tells the order of bytes of the machine that wrote it.
+// As a number it also shows the byte order of the machine that wrote it.
 constexpr std::uint64_t kMagic = 0x6d6c656162003101;
 
 // FNV-1a over whole words, the rest byte by byte.

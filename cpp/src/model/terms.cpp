@@ -10,7 +10,7 @@
 namespace malleable {
 namespace {
 
-// The steps of row j.
+// Checks the steps of row j.
 void check_steps(std::size_t j, const SlaView::Steps& steps) {
   const auto& [time, penalty] = steps;
   for (std::size_t k = 0; k < time.size(); ++k) {

@@ -9,7 +9,7 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kAskedJobs = 16;  // jobs that are asked for a local block
+constexpr std::size_t kAskedJobs = 16;  // jobs that are searched for a local block
 constexpr double kTurns = 8.0;          // most places of a node in a class's ring of blocks
 
 }  // namespace
@@ -132,7 +132,7 @@ void Adaptive::remove_job(Index job) {
   for (const int pool : {0, 1}) set_counts(job, pool, 0, 0, 0.0);
 }
 
-// The user's earliest job with a waiting task in one of the classes; nobody: there is none.
+// The user's earliest job with a waiting task in one of the classes; kNone: there is none.
 Index Adaptive::first_of(const User& user, int pool, const std::vector<Index>& set) const {
   const auto& queues = user.queue[pool];
   Index first = kNone;
@@ -228,7 +228,7 @@ double Adaptive::execution_rate(Index job_class, Index resource) const {
   if (!options_.by_slots) return 1.0 / std::max(all, kWorkRange.least);
   const auto slots = static_cast<double>(std::max(at.slots[0], at.slots[1]));
   if (generic_ || all == 0.0) return slots / std::max(all, kWorkRange.least);
-  return std::isinf(rate) ? 0.0 : rate;  // no slots for what the class has
+  return std::isinf(rate) ? 0.0 : rate;  // no slots for the class's tasks
 }
 
 void Adaptive::match(double now, bool always) {
@@ -289,7 +289,7 @@ Adaptive::Matching Adaptive::solved(int which, double now,
   return matching;
 }
 
-// Suggested nodes of a class in turn, those that shall serve more of it more often.
+// Suggested nodes of a class in turn; nodes with larger shares of it come more often.
 Adaptive::Ring& Adaptive::ring(Index job_class) {
   Ring& own = rings_[job_class];
   if (!own.node.empty()) return own;

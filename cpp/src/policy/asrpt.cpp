@@ -9,7 +9,7 @@
 namespace malleable {
 namespace {
 
-// Machines that do so much map work within the step.
+// The machines that do this map work within the step.
 std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - kCount)); }
 
 Index& handle_of(std::vector<Index>& handles, Index row) {
@@ -44,10 +44,11 @@ std::int64_t PlannedMaps::grant(std::span<const SlottedJob> jobs, std::int64_t m
   for (const auto& served : virtual_.pour(fresh ? static_cast<double>(machines) : 0.0)) {
     if (served.map <= 0.0) continue;
     const SlottedJob& job = jobs[served.tag];
-    if (job.sequence != served.sequence || job.maps == 0) continue;  // the cluster is ahead
+    // the cluster is ahead of the virtual schedule
+    if (job.sequence != served.sequence || job.maps == 0) continue;
     if (unlocking && job.map_left > job.reduce_left) continue;
     const std::int64_t tasks = std::min(job.maps, tasks_for(served.map));
-    if (tasks == 0) continue;  // a hair left over by rounding
+    if (tasks == 0) continue;  // only rounding is left
     planned_.push_back({job.left(), job.sequence, tasks, served.tag});
     wanted += tasks;
   }
@@ -130,7 +131,7 @@ void Dsrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
   }
 }
 
-// Done or cancelled: what an estimate says beyond that is not work, and nobody waits for it.
+// Done or cancelled: its remaining estimated work leaves the virtual schedule, too.
 void Dsrpt::leave(std::span<const SlottedJob> jobs, Index row, bool) {
   if (handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
 }
@@ -144,7 +145,7 @@ void Dsrpt::pass(std::int64_t machines, double steps) {
   for (const auto& served : virtual_.pour(static_cast<double>(machines) * steps)) enqueue(served);
 }
 
-// Forgets the front of the queue, once it is worth while.
+// Drops the served front of the queue, once it is long.
 void Dsrpt::drop_served() {
   if (head_ == queue_.size()) {
     queue_.clear();
@@ -171,8 +172,8 @@ void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
   for (const auto& served : virtual_.pour(fresh ? static_cast<double>(machines) : 0.0)) {
     const SlottedJob& job = jobs[served.tag];
     if (job.sequence != served.sequence) continue;
-    // On estimates a virtual step may cut work anywhere, but only its last job's: all others ask
-    // for whole tasks, so that rounding up never asks for more than the machines.
+    // With estimates a virtual step may cut work anywhere, but only that of its last job: all
+    // others ask for whole tasks, so rounding up never asks for more than the machines.
     const std::int64_t maps = std::min({job.maps, tasks_for(served.map), idle});
     if (maps > 0) {
       grant_of(served.tag).maps += maps;
@@ -192,7 +193,8 @@ void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
       idle -= given;
     }
     batch.work -= static_cast<double>(given);
-    // No machine left for it. A residue asks for none, and would hold up the others for ever.
+    // No machine is left for it. A remainder that is only rounding asks for no machine, and must
+    // not stop the others.
     if (given < offered && batch.work > kCount) break;
     ++head_;
   }

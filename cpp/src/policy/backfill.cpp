@@ -14,18 +14,19 @@
 namespace malleable {
 namespace {
 
-// Waits of so many times the work that was here, on all slots. Less makes the longest wait shorter
-// and, where more work comes than slots can do, the mean response longer; slowdowns are small only
-// where large jobs wait.
+// A job goes first after it has waited this many times the time of all work that was present, on
+// all slots. Smaller numbers make the longest wait shorter and, under overload, the mean response
+// longer; slowdowns are small only if large jobs wait.
 constexpr double kPatience = 4.0;
 constexpr double kStretchPatience = 20.0;
-constexpr double kBound = 10.0;           // s: shorter jobs count as if they ran so long
-constexpr std::size_t kMostPlayed = 256;  // jobs that wait; with more, AUTO follows its queue
-constexpr std::size_t kSteady = 32;      // of so many jobs that wait one may change until AUTO asks
-constexpr double kOldest = 7 * 86400.0;  // s: older jobs have no more of their age
-constexpr double kHalf = 7 * 86400.0;    // s after which usage counts half
+constexpr double kBound = 10.0;           // s: shorter jobs count as running so long
+constexpr std::size_t kMostPlayed = 256;  // waiting jobs; with more, AUTO follows its queue
+// AUTO chooses again after one change per so many waiting jobs
+constexpr std::size_t kSteady = 32;
+constexpr double kOldest = 7 * 86400.0;  // s: ages count up to this
+constexpr double kHalf = 7 * 86400.0;    // s: half-life of usage
 
-// By an end, then by who came first.
+// By end, then by arrival.
 template <typename Bundle>
 bool ends_before(const Bundle& a, const Bundle& b) {
   return a.end != b.end ? a.end < b.end : a.rank < b.rank;
@@ -47,7 +48,7 @@ void Backfill::begin(const ClusterState& state) {
   make_cells(state.cluster);
 }
 
-// Nodes of the same partitions; where memory or GPUs are told, single nodes.
+// A cell has the nodes of the same partitions; if memory or GPUs are given, single nodes.
 void Backfill::make_cells(const ClusterView& cluster) {
   const bool apart = !cluster.memory.empty() || !cluster.gpus.empty();
   const auto partitions = [&](Index node) {
@@ -74,7 +75,7 @@ void Backfill::make_cells(const ClusterView& cluster) {
   shadow_.assign(cells_.size(), -kInfinity);
 }
 
-// What is free of each cell now: room_.
+// Fills room_ with the free slots of each cell.
 void Backfill::look_at_room(const ClusterState& state, int pool) {
   room_.free = state.free[pool];
   room_.cell.assign(cells_.size(), NodeRoom{});
@@ -100,7 +101,7 @@ std::int64_t Backfill::most(std::span<const NodeRoom> room, const TaskNeeds& nee
   return tasks;
 }
 
-// Tasks that there is room for until `end`: beside reservations, too, where these begin before.
+// The number of tasks with room until `end`, also beside reservations that begin before.
 std::int64_t Backfill::most(const Room& room, const Room& later, const TaskNeeds& needs,
                             double end) const {
   std::int64_t tasks = 0;
@@ -111,7 +112,7 @@ std::int64_t Backfill::most(const Room& room, const Room& later, const TaskNeeds
   return tasks;
 }
 
-// So many tasks, for which there is room until `end`, take it cell by cell.
+// Takes room for `tasks` until `end`, cell by cell.
 void Backfill::take(Room& room, Room& later, Index place, const TaskNeeds& needs, double end,
                     std::int64_t tasks, std::vector<Taken>& taken) const {
   room.free -= tasks;
@@ -163,7 +164,7 @@ double Backfill::key_of(const ClusterState& state, const Waiting& job) const {
       return std::log10(seconds) * slots +
              870.0 * std::log10(state.jobs.arrival[job.job] - first_ + 1.0);
     case QueueOrder::kFactors: {
-      // Parts of one, alike: age, size, and 2^-(usage over an equal share).
+      // Three numbers up to 1 with equal weights: age, size, and 2^-(usage over an equal share).
       const auto all = static_cast<double>(std::max<std::int64_t>(state.slots[0], 1));
       double whole = 0.0;
       for (const Usage& user : usage_) whole += user.used;
@@ -190,7 +191,7 @@ void Backfill::leave_queue(int pool, Index job, Index rank) {
               static_cast<std::ptrdiff_t>(place_of(pools_[pool], jobs_[job].key[pool], rank)));
 }
 
-// Slot-seconds that jobs ask for which wait or run on a pool.
+// Requested slot-seconds of jobs that wait or run on a pool.
 double Backfill::work_here(const ClusterState& state, int pool) const {
   double work = 0.0;
   for (const Waiting& job : pools_[pool].queue) {
@@ -226,7 +227,8 @@ void Backfill::join_queue(const ClusterState& state, Index job, int pool, Phase 
   queue.insert(queue.begin() + static_cast<std::ptrdiff_t>(place), entry);
 }
 
-// So many tasks ended, on nodes of a cell if it is known: those that were to end first.
+// Removes `tasks` that ended, on nodes of a cell if it is known: those with the earliest expected
+// ends.
 void Backfill::drop(const ClusterState& state, Index job, Phase p, std::int64_t tasks, Index cell) {
   const int pool = state.cluster.generic ? 0 : p;
   std::int64_t& known = jobs_[job].running[pool];
@@ -244,7 +246,7 @@ void Backfill::drop(const ClusterState& state, Index job, Phase p, std::int64_t 
     bundle.slots -= some;
     tasks -= some;
   }
-  known += tasks;  // none of that cell is known
+  known += tasks;  // no task of that cell is known
   usage_[state.jobs.user_of(job)].slots += tasks;
   std::erase_if(running, [](const Bundle& bundle) { return bundle.slots == 0; });
   if (known == 0) ++pools_[pool].changes;
@@ -254,7 +256,7 @@ void Backfill::task_finished(const ClusterState& state, Index job, Phase p, Inde
   drop(state, job, p, 1, cell_of_[node]);
 }
 
-// What runs of a job, as it was counted.
+// Updates a job's running bundles to its count of running tasks.
 void Backfill::settle_bundles(const ClusterState& state, Index job, int pool) {
   std::int64_t now = 0;
   Phase last = kMap;
@@ -297,7 +299,7 @@ void Backfill::estimate_said(const ClusterState& state, Index job, Phase p, doub
   counts_changed(state, job, state.cluster.generic ? 0 : p);
 }
 
-// Slots that a user has had since the last change count as long as they were held.
+// Adds to each user's usage the slots held since the last change.
 void Backfill::age_usage(double now) {
   if (options_.order != QueueOrder::kFactors || now == aged_) return;
   const double part = std::exp2(-(now - std::exchange(aged_, now)) / kHalf);
@@ -307,7 +309,7 @@ void Backfill::age_usage(double now) {
   }
 }
 
-// Where keys depend on time.
+// Sorts the queue again if keys depend on time.
 void Backfill::reorder(const ClusterState& state, Pool& pool) {
   const int number = &pool == &pools_[1] ? 1 : 0;
   for (Waiting& job : pool.queue) job.key = jobs_[job.job].key[number] = key_of(state, job);
@@ -316,8 +318,8 @@ void Backfill::reorder(const ClusterState& state, Pool& pool) {
   });
 }
 
-// Who starts now, in this order. `left_`: tasks of each place in the queue. In each partition the
-// first job that does not fit has a reservation.
+// Finds the jobs that start now in this order. `left_`: tasks of each place in the queue. In each
+// partition the first job that does not fit has a reservation.
 void Backfill::pass(const Pool& pool, const Play& play, std::span<const Bundle> running,
                     const Room& room, double now, std::vector<Taken>& taken) {
   taken.clear();
@@ -346,9 +348,9 @@ void Backfill::pass(const Pool& pool, const Play& play, std::span<const Bundle> 
   }
 }
 
-// The time by which so many tasks have room, those that run and those that were taken ending as
-// expected, is the shadow time of all cells where they may run, unless one of these has one.
-// `later_`: what is free beside them then. Returns the number of these cells.
+// Reserves for `tasks`: the time at which they have room, if running and started tasks end as
+// expected, becomes the shadow time of all cells where they may run, unless a cell has one.
+// `later_`: the room beside them then. Returns the number of these cells.
 std::size_t Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
                               std::span<const Taken> taken, double now, const TaskNeeds& needs,
                               std::int64_t tasks) {
@@ -370,7 +372,7 @@ std::size_t Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
   return cells;
 }
 
-// When that is; infinity where nodes are missing. `then_`: what is free beside them.
+// The time of that; infinity if there are not enough nodes. `then_`: the room beside them.
 double Backfill::find_room(const Pool& pool, std::span<const Bundle> running,
                            std::span<const Taken> taken, double now, const TaskNeeds& needs,
                            std::int64_t tasks) {
@@ -379,7 +381,7 @@ double Backfill::find_room(const Pool& pool, std::span<const Bundle> running,
     const Waiting& job = pool.queue[own.place];
     ahead_.push_back({now + job.seconds, job.rank, job.job, own.tasks, own.cell});
   }
-  std::size_t late = 0;  // those that outlived their time, which end at once
+  std::size_t late = 0;  // bundles that outlived their time, which count as ending at once
   for (; late < running.size() && running[late].end < now; ++late) {
     ahead_.push_back(running[late]);
     ahead_.back().end = now;
@@ -404,7 +406,7 @@ double Backfill::find_room(const Pool& pool, std::span<const Bundle> running,
   return kInfinity;
 }
 
-// A step of the profile before the one that is number k now.
+// Adds a step of the profile before step k.
 void Backfill::add_step(std::size_t k, double time) {
   times_.insert(times_.begin() + static_cast<std::ptrdiff_t>(k), time);
   const std::size_t cells = cells_.size();
@@ -413,11 +415,11 @@ void Backfill::add_step(std::size_t k, double time) {
   std::copy_backward(from, steps_.end() - static_cast<std::ptrdiff_t>(cells), steps_.end());
 }
 
-// A place for each job, one after the other; who has one now starts. Nobody looks for a later place
-// once those behind it are all wider than what is free now.
+// Finds a place for each job, one after the other; a job whose place begins now starts. The search
+// ends once all later jobs are wider than the slots that are free now.
 void Backfill::conserve(const Pool& pool, double now) {
   taken_.clear();
-  left_.resize(pool.queue.size());  // by place: the least width from there on
+  left_.resize(pool.queue.size());  // by place: the least width of the jobs from there on
   std::int64_t narrowest = std::numeric_limits<std::int64_t>::max();
   for (std::size_t k = left_.size(); k-- > 0;) {
     left_[k] = narrowest = std::min(narrowest, pool.queue[k].width);
@@ -433,7 +435,7 @@ void Backfill::conserve(const Pool& pool, double now) {
     const Waiting& job = pool.queue[place];
     const TaskNeeds& needs = jobs_[job.job].needs;
     const std::size_t first = earliest(job);
-    if (first == times_.size()) continue;  // where nodes are missing it never fits
+    if (first == times_.size()) continue;  // without enough nodes it never fits
     const double end = times_[first] + job.seconds;
     window_.free = job.tasks;
     std::int64_t tasks = job.width;
@@ -441,7 +443,7 @@ void Backfill::conserve(const Pool& pool, double now) {
     if (first == 0) {
       const std::int64_t now_too = std::min(most(room_, window_, needs, end), job.tasks);
       tasks = std::max(job.width, now_too / job.width * job.width);
-      if (tasks <= now_too) {  // what outlives its time may not have ended
+      if (tasks <= now_too) {  // tasks that outlived their time may not have ended
         take(room_, window_, place, needs, end, tasks, step_taken_);
         taken_.insert(taken_.end(), step_taken_.begin(), step_taken_.end());
       }
@@ -455,8 +457,8 @@ void Backfill::conserve(const Pool& pool, double now) {
   }
 }
 
-// The first step from which on there is room for a job for all its seconds. `window_`: what is
-// free all that time.
+// The first step from which there is room for a job for all its seconds. `window_`: the room during
+// all that time.
 std::size_t Backfill::earliest(const Waiting& job) {
   const TaskNeeds& needs = jobs_[job.job].needs;
   std::size_t first = 0;
@@ -475,7 +477,8 @@ std::size_t Backfill::earliest(const Waiting& job) {
   return first;
 }
 
-// Those that have waited for long go first, by arrival. Returns when the next one will have.
+// Puts jobs that have waited too long first, by arrival. Returns the time at which the next job
+// will have.
 double Backfill::put_first(const Pool& pool, Play& play, double now) const {
   const auto rest = std::stable_partition(play.order.begin(), play.order.end(), [&](Index place) {
     return pool.queue[place].overdue <= now;
@@ -489,11 +492,11 @@ double Backfill::put_first(const Pool& pool, Play& play, double now) const {
   return next;
 }
 
-// What all ends come to if nobody comes and jobs take what they ask for; infinity once it must be
-// more than `least`, as whoever still waits starts now at the earliest. `step_` starts first.
+// The sum of all ends if no jobs come and jobs take their requested times; infinity once it must
+// exceed `least`, because waiting jobs start now at the earliest. `step_` starts first.
 double Backfill::play_out(const Pool& pool, Play& play, double now, double least) {
   double cost = 0.0, next_overdue = now;
-  double rate = 0.0, since = 0.0;  // of those that still wait: `rate` x now + `since` at least
+  double rate = 0.0, since = 0.0;  // lower bound for waiting jobs: `rate` x now + `since`
   const auto count = [&](const Waiting& job, std::int64_t tasks) {
     const double size = options_.stretch ? std::max(job.seconds, kBound) : 1.0;
     const double part = static_cast<double>(tasks) / static_cast<double>(job.tasks);
@@ -533,7 +536,7 @@ double Backfill::play_out(const Pool& pool, Play& play, double now, double least
   }
 }
 
-// The starts of the order with the best end: taken_. It stays the order for some changes.
+// Fills taken_ with the starts of the best order, which is kept for some changes.
 void Backfill::choose(Pool& pool, double now) {
   const auto less = [&](auto key) {
     return [&pool, key](Index a, Index b) {
@@ -565,7 +568,8 @@ void Backfill::choose(Pool& pool, double now) {
   pool.changes = 0;
   if (std::ranges::all_of(plays_, [&](const Play& play) { return play.first == taken_; })) return;
   double least = kInfinity;
-  for (std::size_t k = plays_.size(); k-- > 0;) {  // the best is mostly one of the last
+  // from the last, because the best order is mostly there
+  for (std::size_t k = plays_.size(); k-- > 0;) {
     count_left(pool);
     step_ = plays_[k].first;
     const double cost = play_out(pool, plays_[k], now, least);
@@ -581,7 +585,7 @@ void Backfill::count_left(const Pool& pool) {
   for (std::size_t k = 0; k < left_.size(); ++k) left_[k] = pool.queue[k].tasks;
 }
 
-// What starts on which nodes; where all are alike, on any.
+// Lists starts with their nodes; any node if all are equal.
 void Backfill::tell(int number, std::vector<Start>& found) {
   announced_.clear();
   for (Taken own : taken_) {

@@ -25,7 +25,7 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   std::vector<AdaptiveResource> resources;
   std::vector<Index> resource(nodes);
   example_.clear();
-  // Jobs that have rates of their own may tell apart what is alike otherwise.
+  // node_rates may differ between nodes that are otherwise equal.
   const bool by_type = !state.jobs.node_rates.empty();
   std::map<
       std::tuple<std::int64_t, std::int64_t, double, double, double, std::int64_t, std::size_t>,
@@ -61,7 +61,7 @@ void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jo
   known_.resize(state.jobs.size(), 0);
   for (const Index job : jobs) known_[job] = 0;
   const std::size_t before = scheduler_->users();
-  // Users that were there have other terms only if no job comes.
+  // Earlier users can change only in calls without jobs.
   for (std::size_t user = jobs.empty() ? 0 : before; user < state.user_running.size(); ++user) {
     const bool known = user < state.jobs.user_priority.size();
     const double minimum = known ? state.jobs.user_minimum[user] : 0.0;
@@ -105,7 +105,7 @@ void ClusterAdaptive::check_node_rates(const ClusterState& state,
   const ClusterView& cluster = state.cluster;
   const std::size_t types = cluster.types();
   std::map<std::pair<std::int64_t, std::int64_t>, Index>
-      mixed;  // types of one resource, and a node
+      mixed;  // two types of one resource, and a node of each
   for (Index n = 0; n < cluster.size(); ++n) {
     const Index alike = example_[scheduler_->resource_of(n)];
     if (cluster.type[n] != cluster.type[alike])
@@ -128,7 +128,7 @@ void ClusterAdaptive::check_node_rates(const ClusterState& state,
   }
 }
 
-// Throws what the matcher threw, once, and solves the programs when asked again.
+// Rethrows the matcher's exception, once; in the next call solves the programs.
 void ClusterAdaptive::solve_what_failed(double now) {
   if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
   if (!unsolved_) return;
@@ -215,7 +215,7 @@ bool ClusterAdaptive::place(const ClusterState& state, Index job, Index, std::sp
   return true;
 }
 
-// free_: the pool's slots that nobody holds, by resource, as all slots are spread over them.
+// Fills free_ with the pool's free slots by resource, spread like all slots.
 void ClusterAdaptive::spread_free(const ClusterState& state, int pool) {
   std::int64_t running = 0;
   for (const Index job : state.present) running += state.demand(job, pool).running;

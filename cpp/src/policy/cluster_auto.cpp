@@ -61,7 +61,7 @@ void ClusterAuto::look_at_minima(const ClusterState& state, std::span<const Inde
   }
 }
 
-// The other one decides from now on.
+// The other policy decides from now on.
 void ClusterAuto::hand_over(const ClusterState& state) {
   by_flow_ = !by_flow_;
   if (by_flow_) {
@@ -73,7 +73,7 @@ void ClusterAuto::hand_over(const ClusterState& state) {
 }
 
 void ClusterAuto::decide(const ClusterState& state, int pool, Answer& answer) {
-  if (pool != 0) {  // where generic slots have none
+  if (pool != 0) {  // generic slots have no reduce pool
     if (!by_flow_) jobs_.decide(state, pool, answer);
     return;
   }

@@ -10,18 +10,18 @@
 namespace malleable {
 namespace {
 
-// Who stands where in the order of filling follows parts as far as they change by more.
+// The order of filling is updated when a part changes by more than this.
 constexpr double kSamePart = 1.0 / 16.0;
 
-// A job is asked for its first task early if the logarithm of its tasks' seconds has a variance
-// above this. What an unknown user states has as much, and is believed.
+// A job gets a slot early if the variance of the logarithm of its tasks' seconds is above this. The
+// statement of an unknown user has this variance, and is still believed.
 constexpr double kUnsure = 0.5;
 
-// What a first slot comes at there (kernel/power_shares), for p from 0.5 to 0.9.
+// The place of a first slot in the apportionment of kernel/power_shares, for p from 0.5 to 0.9.
 constexpr double kFirstSlot = 0.3;
 
-// By when the tasks of a pool must have ended so that the job can be on time: reduces that have
-// slots of their own come later, in rounds of whole tasks.
+// The time by which the tasks of a pool must have ended so that the job can be on time: reduces
+// with separate slots come after maps, in rounds of whole tasks.
 double due_in(const ClusterState& state, Index job, int pool) {
   const double due = state.jobs.deadline_of(job);
   if (pool == 1 || state.slots[1] == 0) return due;
@@ -50,7 +50,7 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
       asks && follows_objective_ && pool_minimum == 0.0 && options.min_mode == MinMode::kGuarantee;
 }
 
-// Smith's ratios say the same at any time.
+// Smith's ratios do not depend on time.
 void ClusterEpoch::look_at_kinds(const ClusterState& state) {
   bool plain = options_.aggregate == Aggregate::kSum && !options_.effort.has_value();
   if (state.jobs.kind.empty()) plain = plain && info(options_.kind).steady;
@@ -79,8 +79,8 @@ std::string_view ClusterEpoch::rule(const ClusterState& state) const {
   return x == 1.0 ? "in order" : x == 0.0 ? "equally" : "by size";
 }
 
-// FLEX's order where it is Smith's: work left over weight, for stretch times original size. Shares
-// by size: where the next slot does most, by what the last decision said.
+// FLEX's order if it is Smith's: work left over weight, for stretch times original size. With
+// shares by size: the job for which the next slot adds most, by the parts of the last decision.
 double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
                                 std::int64_t running) const {
   if (!follows_objective_ || time_matters_) return 0.0;
@@ -118,7 +118,7 @@ void ClusterEpoch::begin(const ClusterState& state) {
 
 void ClusterEpoch::added(const ClusterState& state, std::span<const Index> jobs) {
   for (const Index job : jobs) starts_ |= starts_together(state, job);
-  if (starts_) sizeless_ = false;  // the line needs ends
+  if (starts_) sizeless_ = false;  // the start line needs ends
   look_at_kinds(state);
   const std::size_t users = by_user_ ? state.user_running.size() : 1;
   for (int pool = 0; pool < 2; ++pool) {
@@ -165,7 +165,7 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
 }
 
 // A job of which little is known gets a slot until its tasks have shown more. If decisions hold for
-// longer than a task takes, that would be a slot for many tasks, which costs more than it shows.
+// longer than a task takes, the slot would run many tasks, which costs more than they show.
 std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const ClusterState& state,
                                  Index job, int pool) const {
   const std::int64_t own = least(demand);
@@ -187,7 +187,7 @@ void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most
   before = most;
 }
 
-// It leaves the user's share, and comes to the other one's when this is decided for.
+// The job leaves the user's share, and joins the other user's at its next decision.
 void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t before) {
   for (int pool = 0; by_user_ && pool < 2; ++pool) {
     std::int64_t& id = id_[pool][job];
@@ -200,7 +200,7 @@ void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t befo
   }
 }
 
-// Brings a share's epoch up to the jobs that changed, which are its own.
+// Updates a share's epoch by changed jobs of the share.
 void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
                           std::span<const Index> jobs, Answer& answer) {
   for (auto* column : {&ids_, &gone_}) column->clear();
@@ -220,8 +220,8 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       answer.set(job, 0.0);
       continue;
     }
-    // Tasks that take no time are work all the same: somebody has to start them. What was learned
-    // from stragglers on slow nodes may be more than there is.
+    // Tasks that take no time count as a little work, because they must be started, too. Work
+    // learnt from stragglers on slow nodes may exceed the allowed range.
     const double little = 1e-9 * static_cast<double>(demand.most);
     const double work = std::clamp(demand.work, little, kWorkRange.most);
     const std::int64_t low = least(demand, state, job, pool);
@@ -235,7 +235,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       ids_.push_back(id);
       continue;
     }
-    answer.set(job, 0.0);  // it may have been another user's
+    answer.set(job, 0.0);  // it may have been in another user's share
     share.job.push_back(job);
     new_.original.push_back(std::clamp(state.size[job], work, kWorkRange.most));
     new_.arrival.push_back(state.jobs.arrival[job]);
@@ -253,7 +253,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   share.changed = true;
 }
 
-// Jobs that left, that changed, and that came: as `update` gathered them.
+// Passes on the jobs that left, changed and came, as update() gathered them.
 void ClusterEpoch::tell_changes(int pool, Share& share, std::size_t first_new) {
   if (!gone_.empty()) share.epoch.remove(gone_);
   if (!ids_.empty()) {
@@ -270,7 +270,7 @@ void ClusterEpoch::tell_changes(int pool, Share& share, std::size_t first_new) {
   }
 }
 
-// Every job's minimum again: its part depends on how many jobs there are.
+// Sets every job's minimum again, because its part depends on the number of jobs.
 void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& share) {
   const auto ids = share.epoch.ids();
   if (ids.empty()) return;
@@ -347,7 +347,7 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
     give_by_size(state, pool, share, slots, share_exponent, answer);
     return;
   }
-  // Tasks may be so long that a simulation goes on beyond the last time there is.
+  // A simulation with very long tasks may go beyond the latest time.
   share.epoch.decide(std::min(state.now, kLatestTime), slots);
   const auto given = share.epoch.given();
   const auto changed = share.epoch.changed();
@@ -359,14 +359,13 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   }
 }
 
-// Jobs to bring up to date, user by user; those that are new are added in the order of their
-// arrivals.
+// Lists jobs to update, user by user; new jobs are added in the order of arrivals.
 void ClusterEpoch::gather_changed(const ClusterState& state, int pool,
                                   std::span<const Index> changed) {
   changed_.assign(changed.begin(), changed.end());
   const bool few = static_cast<std::int64_t>(state.present.size()) <= state.slots[pool];
   if (std::exchange(few_[pool], few) != few && asks_) {
-    // What all of them are asked for is another now.
+    // The minimum of all jobs has changed.
     changed_.insert(changed_.end(), state.present.begin(), state.present.end());
   }
   std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {

@@ -7,7 +7,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kDelay = 10.0;  // [s] FAIR's usual one
+constexpr double kDelay = 10.0;  // [s] the usual delay of fair schedulers
 
 }  // namespace
 
@@ -93,7 +93,7 @@ void ClusterFinish::user_changed(const ClusterState& state, Index job, std::size
   for (const int pool : {0, 1}) put(state, job, pool);
 }
 
-// What is left of it, and in which phase it starts, may have changed for both kinds of slots.
+// Its work left, and the phase that can start, may have changed for both kinds of slots.
 void ClusterFinish::counts_changed(const ClusterState& state, Index job, int) {
   for (const int pool : {0, 1}) put(state, job, pool);
 }
@@ -103,7 +103,7 @@ void ClusterFinish::slots_changed(const ClusterState& state, Index node, int poo
   std::int64_t& own = slots_[pool][of_[node]];
   const bool had = own > 0;
   own += more;
-  if (had != (own > 0)) put_all(state);  // the best rates are others
+  if (had != (own > 0)) put_all(state);  // the best rates have changed
 }
 
 double ClusterFinish::seconds(const ClusterState& state, Index job, Phase p, Index kind) const {
@@ -115,7 +115,8 @@ double ClusterFinish::seconds(const ClusterState& state, Index job, Phase p, Ind
   return found;
 }
 
-// On the fastest kind that has slots; 0: none has, or its tasks take no time.
+// Seconds of a task on the fastest kind with slots; 0: no kind has slots, or its tasks take no
+// time.
 double ClusterFinish::best_seconds(const ClusterState& state, Index job, Phase p) const {
   double best = kInfinity;
   for (Index kind = 0; kind < example_.size(); ++kind) {
@@ -173,8 +174,8 @@ void ClusterFinish::put(const ClusterState& state, Index job, int pool) {
   own_[pool][user].emplace(now, job);
 }
 
-// The jobs of the user who lacks most of his minimum share, of equals the one whose first job comes
-// first; null: nobody lacks any.
+// The jobs of the user that lacks most of its minimum share; among equals the user whose first job
+// comes first; null: no user lacks any.
 const ClusterFinish::Places* ClusterFinish::below_minimum(const ClusterState& state,
                                                           int pool) const {
   const Places* found = nullptr;
@@ -191,7 +192,7 @@ const ClusterFinish::Places* ClusterFinish::below_minimum(const ClusterState& st
   return found;
 }
 
-// Delay scheduling: others go first while a job waits for a node that has a block of its own.
+// Delay scheduling: others go first while a job waits for a node with one of its blocks.
 bool ClusterFinish::waits_for_block(const ClusterState& state, Index job, Index node) {
   LocalTasks& blocks = state.blocks;
   if (!blocks.has_blocks(job) || blocks.first(job) == kNone) return false;
@@ -229,8 +230,8 @@ bool ClusterFinish::refuses(const ClusterState& state, Index job, Phase p, Index
   return true;
 }
 
-// Of the jobs that take the slot the first one; of all users' in order of work left the one with
-// the least key x (seconds here / seconds on the best kind). kNone: all leave it to others.
+// The first job that takes the slot; in the order of work left over all users, the job with the
+// least key x (seconds here / seconds on the best kind). kNone: all jobs refuse.
 Index ClusterFinish::best_of(const ClusterState& state, const Places& jobs, Index node, int pool,
                              bool needy) {
   Index found = kNone;
@@ -261,7 +262,7 @@ ClusterPolicy::Choice ClusterFinish::choose(const ClusterState& state, Index nod
 }
 
 void ClusterFinish::decide(const ClusterState& state, int pool, Answer& answer) {
-  for (const Index job : state.changed[pool]) put(state, job, pool);  // estimates may be others
+  for (const Index job : state.changed[pool]) put(state, job, pool);  // estimates may have changed
   for (const Index job : std::exchange(told_[pool], {})) answer.set(job, 0.0);
   std::int64_t free = state.free[pool];
   for (auto place = order_[pool].begin(); place != order_[pool].end() && free > 0; ++place) {

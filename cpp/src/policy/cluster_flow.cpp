@@ -10,10 +10,10 @@
 namespace malleable {
 namespace {
 
-// Tasks that take no time are work all the same.
+// Tasks that take no time count as this much work.
 constexpr double kLeastWork = 1e-9;
-// Ranks of a flow's jobs, of the flow's price: closer than prices of two flows are as a rule. A
-// rank of infinity would mean none.
+// Ranks of a flow's jobs differ by this part of the flow's price, which is less than prices of two
+// flows usually differ; and the highest price, because an infinite rank means none.
 constexpr double kRanksApart = 1e-12, kHighestFlowPrice = 1e9;
 
 bool is_guessed(const ClusterState& state, Index job, Phase p) {
@@ -26,7 +26,7 @@ double believed_work(const ClusterState& state, Index job, Phase p) {
   return seconds * static_cast<double>(state.jobs.tasks[p][job]);
 }
 
-// What people pay for a flow by.
+// The terms of a flow's penalty.
 struct Terms {
   double weight = 0.0, deadline = -kInfinity;
 };
@@ -41,7 +41,7 @@ Terms terms_of(const ClusterState& state, std::span<const Index> jobs) {
 
 }  // namespace
 
-// Those with tasks: visit(phase, its place in the table of the flow).
+// Visits phases with tasks: visit(phase, its place in the table of the flow).
 template <typename Visit>
 void ClusterFlow::each_phase(const ClusterState& state, Index job, const Visit& visit) const {
   Index place = at_[job];
@@ -123,13 +123,13 @@ void ClusterFlow::stop(const ClusterState& state) {
   added(state, {});
 }
 
-// Behind all flows of its side.
+// Adds a flow after all flows of its side.
 void ClusterFlow::come(const ClusterState& state, Index number) {
   Flow& flow = flows_[number];
   columns_.clear();
   ended_.clear();
   double arrival = kInfinity;
-  SlaView::Steps steps;  // of the first job that has some
+  SlaView::Steps steps;  // of the first job with steps
   for (const Index job : flow.jobs) {
     arrival = std::min(arrival, state.jobs.arrival[job]);
     if (steps.time.empty()) steps = state.jobs.steps_of(job);
@@ -162,7 +162,7 @@ void ClusterFlow::come(const ClusterState& state, Index number) {
   for (const Index job : flow.jobs) count_most(state, job);
 }
 
-// A phase waits for the one before; the first one for the last phases of other jobs.
+// A phase waits for the phase before it; a first phase waits for the last phases of parents.
 void ClusterFlow::add_parents(const ClusterState& state, const Flow& flow) {
   std::vector<std::int64_t>& parent = columns_.parent;
   for (const Index job : flow.jobs) {
@@ -218,7 +218,7 @@ void ClusterFlow::user_changed(const ClusterState& state, Index job, std::size_t
   if (is_told) come(state, number);
 }
 
-// Tells the epoch what has changed of a job, and of what people pay for its flow.
+// Updates the epoch by the changes of a job and of its flow's terms.
 void ClusterFlow::tell(const ClusterState& state, Index job) {
   const Index number = flow_of(state, job);
   if (place_[job] == Place::kDone || flows_[number].id == kAbsent) return;
@@ -227,7 +227,7 @@ void ClusterFlow::tell(const ClusterState& state, Index job) {
   count_most(state, job);
   for (auto* column : {&ids_, &most_slots_, &ended_}) column->clear();
   work_.clear();
-  // An engine that was looked at again may show tasks of a phase that had none, or had ended.
+  // An engine may later show tasks of a phase that had none, or had ended.
   if (phases_[job] != phases_of(state, job)) {
     leave(flows_[number]);
     come(state, number);
@@ -257,14 +257,14 @@ void ClusterFlow::tell(const ClusterState& state, Index job) {
   if (!ended_.empty()) side.epoch.finish(ended_);
 }
 
-// Slots that a job could use now.
+// Counts the slots that a job could use now.
 void ClusterFlow::count_most(const ClusterState& state, Index job) {
   if (place_[job] != Place::kHere) return;
   const auto most = static_cast<double>(state.demand(job, 0).most);
   side_of(flows_[flow_of(state, job)]).most += most - std::exchange(most_[job], most);
 }
 
-// Where other jobs' tasks stand in for what nobody said.
+// Updates jobs without a stated time, whose tasks count like those of other jobs.
 void ClusterFlow::tell_guesses(const ClusterState& state) {
   const double* seconds = state.learned.seconds;
   if (std::equal(guess_, guess_ + 2, seconds)) return;
@@ -283,7 +283,7 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   tell_guesses(state);
   usable_.clear();
   for (const Side& side : sides_) usable_.push_back(side.most);
-  // Tasks may be so long that a simulation goes on beyond the last time there is.
+  // A simulation with very long tasks may go beyond the latest time.
   const double now = std::min(state.now, kLatestTime);
   if (!options_.by_user) {
     serve(now, sides_[0], state.slots[pool], answer);
@@ -368,7 +368,7 @@ void ClusterFlow::put(Index job, double rank, Answer& answer) {
   }
 }
 
-// A flow that comes between two decisions goes before the first one that has more work left.
+// A flow that comes between two decisions goes before the first flow with more work left.
 double ClusterFlow::rank_now(const ClusterState& state, Index job) const {
   if (rank_[job] < kInfinity) return rank_[job];
   const Flow& own = flows_[flow_of(state, job)];
@@ -393,7 +393,7 @@ double ClusterFlow::rank_now(const ClusterState& state, Index job) const {
   return rank < kInfinity ? rank - kRanksApart : rank;
 }
 
-// The rank; where users have shares, places in their orders as numbers above 0.
+// The rank; if users have shares, the place in the user's order as a number above 0.
 double ClusterFlow::precedence(const ClusterState& state, Index job, int, std::int64_t) const {
   if (!options_.targets) return 0.0;
   const double rank = rank_[job] = rank_now(state, job);

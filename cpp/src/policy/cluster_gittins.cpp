@@ -6,7 +6,7 @@
 namespace malleable {
 namespace {
 
-// What finished tasks took; those of which nobody said it as estimated.
+// Seconds of finished tasks; tasks without a report count as estimated.
 double attained(const PhaseState& s) {
   return s.measured + s.estimate * static_cast<double>(s.finished - s.timed);
 }
@@ -43,7 +43,7 @@ void ClusterGittins::look_at_history(const ClusterState& state) {
   if (anew) anew_[0] = anew_[1] = true;
 }
 
-// Calls tell(job, rank) for all whose ranks may be others than before.
+// Calls tell(job, rank) for all jobs whose ranks may have changed.
 template <typename Tell>
 void ClusterGittins::rank(const ClusterState& state, int pool, const Tell& tell) {
   look_at_history(state);
@@ -51,7 +51,7 @@ void ClusterGittins::rank(const ClusterState& state, int pool, const Tell& tell)
     for (const Index job : state.present) tell(job, rank_of(state, job, pool));
     return;
   }
-  // Service counts in both pools.
+  // Service in either pool counts for both.
   for (const auto& changed : state.changed) {
     for (const Index job : changed) tell(job, rank_of(state, job, pool));
   }
@@ -66,7 +66,7 @@ void ClusterGittins::decide(const ClusterState& state, int pool, Answer& answer)
   share(state, pool, answer);
 }
 
-// Each user's slots go to the user's jobs by rank.
+// Gives each user's slots to the user's jobs by rank.
 void ClusterGittins::share(const ClusterState& state, int pool, Answer& answer) {
   rows_.clear();
   usable_.assign(between_.users(), 0.0);

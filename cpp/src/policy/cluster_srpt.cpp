@@ -5,8 +5,8 @@
 #include <utility>
 
 namespace malleable {
-// Seconds that all slots of the phase would take; where any slot does, slot-seconds, so that equal
-// work is not told apart by rounding.
+// The seconds that all slots of the phase would take; with generic slots slot-seconds, so that
+// rounding does not separate equal work.
 double ClusterSrpt::seconds(const ClusterState& state, double work, Phase p) const {
   if (state.cluster.generic) return work;
   return work / static_cast<double>(std::max<std::int64_t>(state.slots[p], 1));
@@ -47,7 +47,7 @@ void ClusterSrpt::keep(const ClusterState& state, State& s) {
   }
 }
 
-// Its ranks are told again at the next decision of either pool.
+// Makes the next decision of each pool set the job's ranks again.
 void ClusterSrpt::spoil(Index job) {
   for (int pool = 0; pool < 2; ++pool) {
     if (is_stale_[pool][job]) continue;
@@ -105,7 +105,7 @@ void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Row& row : rows) answer.set(row.job, row.given);
 }
 
-// Both phases of a job may count, whatever pool is decided for, and all slots that there are.
+// Both phases of a job may count for either pool, and the number of slots, too.
 void ClusterSrpt::look_for_stale(const ClusterState& state, int pool) {
   for (const auto& changed : state.changed) {
     for (const Index job : changed) spoil(job);
@@ -130,7 +130,7 @@ void ClusterSrpt::rank(const ClusterState& state, int pool, Answer& answer) {
   }
 }
 
-// Whoever can use slots of this pool, the least key first; jobs that cannot any more get none.
+// Collects the jobs that can use slots of this pool, the least key first; other jobs get none.
 void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
   using Place = IncrementalOrder<Row>::Place;
   const auto most_of = [&](Index job) { return static_cast<double>(state.demand(job, pool).most); };
@@ -158,7 +158,7 @@ void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
   order_[pool].settle();
 }
 
-// Slots of rows that are sorted by their keys.
+// Gives slots to rows that are sorted by their keys.
 void ClusterSrpt::share(int pool, std::span<Row> rows, double slots) {
   if (options_.kind == SrptKind::kHeSrpt) {
     parts(pool, rows, slots);

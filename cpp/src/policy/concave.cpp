@@ -16,20 +16,21 @@ namespace {
 
 // Beyond this exponent all slots go to the first: the power of shares would be above 100.
 constexpr double kNearlyLinear = 0.99;
-// Halvings of a price between 1e-18 and 1. Any price will do for a bound, and around the best one
+// Halvings of a price between 1e-18 and 1. Any price gives a valid bound, and near the best price
 // it hardly changes.
 constexpr int kBoundHalvings = 24;
 constexpr std::size_t kMostWeights = 32;
-// Jobs x jobs x fixed rules that are tried whatever the effort.
+// Jobs x jobs x fixed rules that are tried with any effort.
 constexpr std::uint64_t kFixedWork = 4'000'000;
 constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};
 
-// Prices of slots rise by this for each job behind, where jobs keep coming; by 1 in a batch.
+// Prices of slots rise by this for each later job, while jobs keep coming; by 1 in a batch.
 constexpr double kSteep = 3.0;
-// Of what the power of shares is above 1, where jobs keep coming: the best for jobs that all have
-// one p lies between 0.3 and 0.7 for p of 0.4 to 0.9, at load 0.5 and 0.9 (within 1 % of this).
+// The part of (power of shares - 1) that is kept while jobs keep coming. The best part for jobs
+// with one p is between 0.3 and 0.7 for p of 0.4 to 0.9, at load 0.5 and 0.9 (this is within 1 % of
+// it).
 constexpr double kFlat = 0.4;
-// Of the mean weight, what a job without weight counts.
+// A job without weight counts as this part of the mean weight.
 constexpr double kLight = 1e-9;
 constexpr double kMostCost = 1e280;
 
@@ -43,8 +44,8 @@ std::uint64_t fixed_rules(std::size_t jobs) {
 
 double share_exponent(double p) { return p >= kNearlyLinear ? kInfinity : 1.0 / (1.0 - p); }
 
-// Where jobs keep coming, shares are nearer to equal ones: together the jobs then do more, and
-// those that come wait less.
+// While jobs keep coming, shares are more equal: the jobs together then do more work, and new jobs
+// wait less.
 double flatter(double power, double coming) {
   return 1.0 + (power - 1.0) * (1.0 - (1.0 - kFlat) * coming / (1.0 + coming));
 }
@@ -104,7 +105,7 @@ double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
     }
     weights.resize(kMostWeights);
   }
-  // k jobs that end last have these parts of a job's time alone: k^q - (k - 1)^q to the 1 / q.
+  // The last k jobs have these parts of a job's time alone: k^q - (k - 1)^q to the power 1 / q.
   if (each > 1.0) steepest = 1.0;
   const double q = steepest < 1.0 ? 1.0 / (1.0 - steepest) : kInfinity;
   std::vector<double> part(rows.size());
@@ -127,7 +128,7 @@ double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
   return bound + floor - kRounding * (std::fabs(bound) + floor);
 }
 
-// An order needs no close limit of what all do together, which takes the most time; a bound does.
+// Only a bound needs the exact rate of all jobs together, which takes most of the time.
 void Concave::look(const Task& task, bool for_bound) {
   const Problem& problem = task.problem;
   limited_ = relaxed_ = problem;
@@ -153,7 +154,7 @@ void Concave::look(const Task& task, bool for_bound) {
   if (follows(task)) gains_.prepare(limited_, task.speedup);
 }
 
-// Of the jobs that more than one slot makes faster: all s^p with one p.
+// Whether all jobs that more than one slot makes faster have s^p with one p.
 bool Concave::alike(const Task& task) const {
   double p = -1.0;
   for (std::size_t j = 0; j < task.problem.size(); ++j) {
@@ -165,8 +166,8 @@ bool Concave::alike(const Task& task) const {
   return true;
 }
 
-// What a unit of each job's work is worth (see the header), in the order of what jobs cost at the
-// mean price, in seconds of their own weight.
+// The value of a unit of each job's work (see the header), from the order of jobs by their cost at
+// the mean price over their weight.
 std::vector<double> Concave::values(const Task& task, double steep, double coming) {
   const std::size_t n = task.problem.size();
   std::vector<double> value(n, 0.0), weight(n, 0.0);
@@ -178,7 +179,7 @@ std::vector<double> Concave::values(const Task& task, double steep, double comin
     count += 1.0;
   }
   const double mean = all > 0.0 ? all / count : 1.0, slots = std::max(1.0, task.problem.slots);
-  // Whoever weighs nothing comes last, but comes.
+  // Jobs of weight 0 come last, but still get slots.
   for (double& w : weight) w = std::max(w, mean * kLight);
   const double price = steep * mean * (count / 2.0 + coming) / slots;
   key_.resize(n);
@@ -199,7 +200,7 @@ std::vector<double> Concave::values(const Task& task, double steep, double comin
   return value;
 }
 
-// Of the jobs that more than one slot makes faster.
+// The mean exponent of the jobs that more than one slot makes faster.
 double Concave::mean_exponent(const Task& task) const {
   double sum = 0.0, count = 0.0;
   for (std::size_t j = 0; j < task.problem.size(); ++j) {
@@ -229,7 +230,7 @@ void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& c
   }
 }
 
-// The slots of the resource allocation problem as shares; who waits does so in the choice's order.
+// The slots of the resource allocation problem as shares; waiting jobs are in the choice's order.
 void Concave::fixed_slots(const Task& task, const Penalties& penalties, Choice& choice) {
   const std::vector<Index> order = std::exchange(choice.order, {});
   choice.share.resize(task.problem.size());
@@ -289,7 +290,7 @@ bool Concave::compares(std::size_t jobs, std::uint64_t effort) {
   return fixed_rules(jobs) + effort / curved_price(jobs) > 1;
 }
 
-// A fixed rule, while there may be more of them.
+// Tries a fixed rule, if the limit is not reached.
 void Concave::consider(const Task& task, const Penalties& penalties, Choice choice, Tries& tries) {
   if (tries.count == tries.most) return;
   ++tries.count;
@@ -299,7 +300,7 @@ void Concave::consider(const Task& task, const Penalties& penalties, Choice choi
   tries.best = std::move(choice);
 }
 
-// The objective's own order by how steeply shares fall along it, equal shares, fixed slots.
+// Tries the objective's order with several powers of shares, equal shares, and fixed slots.
 void Concave::try_all(const Task& task, const Penalties& penalties, Tries& tries) {
   const std::size_t n = task.problem.size();
   const auto consider = [&](Choice choice) {
@@ -320,7 +321,7 @@ void Concave::try_all(const Task& task, const Penalties& penalties, Tries& tries
   consider(std::move(fixed));
 }
 
-// A candidate: the choice as `change` leaves it, kept if it is better.
+// Tries the choice after `change`, and keeps it if it is better.
 template <typename Change, typename Undo>
 bool Concave::improves(const Search& search, Change change, Undo undo) {
   if (search.done()) return false;
@@ -340,7 +341,7 @@ bool Concave::improves(const Search& search, Change change, Undo undo) {
   return false;
 }
 
-// Neighbours in the order change places.
+// Swaps neighbours in the order.
 bool Concave::swap_neighbours(const Search& search) {
   std::vector<Index>& order = search.best.order;
   bool better = false;
@@ -351,7 +352,8 @@ bool Concave::swap_neighbours(const Search& search) {
   return better;
 }
 
-// Shares of single jobs grow by the factor, or fall; for a maximum those of the worst off first.
+// Multiplies or divides shares of single jobs by the factor; for a maximum first those of the worst
+// jobs.
 bool Concave::change_shares(const Search& search, double factor) {
   const Task& task = search.task;
   const std::size_t n = task.problem.size();
@@ -377,7 +379,7 @@ bool Concave::change_shares(const Search& search, double factor) {
   return better;
 }
 
-// Rounds while they find something better, which every candidate of the effort may do but once.
+// Repeats rounds while they find something better, up to the candidates of the effort.
 void Concave::refine(const Search& search) {
   Choice& best = search.best;
   if (!best.order.empty() && best.power == kInfinity) {
@@ -392,7 +394,7 @@ void Concave::refine(const Search& search) {
   }
 }
 
-// FIFO, FAIR and WDEQ give slots to whoever may have them, whether or not they help.
+// FIFO, FAIR and WDEQ give slots up to maxima, also slots that do not help.
 const Problem& Concave::limits(const Task& task) const {
   return follows(task) ? limited_ : task.problem;
 }
@@ -434,7 +436,7 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
   const std::uint64_t paid = options.effort / curved_price(task.problem.size());
   const std::uint64_t fixed = fixed_rules(task.problem.size());
   Tries tries{std::max<std::uint64_t>(fixed + paid, 1), 0, best, kInfinity};
-  Choice own;  // what a decision without effort does
+  Choice own;  // the choice of a decision without effort
   own_choice(goal, penalties, own);
   consider(goal, penalties, std::move(own), tries);
   try_all(goal, penalties, tries);

@@ -34,11 +34,11 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) {
   if (options.predictable) Promised::check(options);
   at_.look_up();
   if (options.min_mode == MinMode::kStart) begin_start();
-  // Where shares tie, the oldest is first.
+  // With equal shares the oldest job is first.
   at_.options.stable |= at_.shares != Shares::kByOrder;
 }
 
-// From now on.
+// Jobs have start conditions from now on.
 void Epoch::begin_start() {
   Start::check(at_.options);
   start_ = std::make_unique<Start>(at_.slots, at_.options);
@@ -71,13 +71,13 @@ void Epoch::check_kind(Kind own, std::size_t j, const JobsView& jobs) const {
   throw std::invalid_argument("kind[" + std::to_string(j) + "] = " + kind.name + ": " + wrong);
 }
 
-// Brings what is derived from a row's columns up to date.
+// Updates the data derived from a row's columns.
 void Epoch::refresh(std::size_t row) {
   if (at_.jobs.limit(row, at_.slots, at_.ignores_minima)) at_.grants.touch(at_.jobs.id[row]);
   if (keys_) keys_->changed(at_, row);
 }
 
-// Whether jobs begin to wait with these.
+// Whether these are the first jobs with a start condition; throws if the options do not allow it.
 bool Epoch::check_start(const JobsView& jobs, std::span<const std::int64_t> programs) const {
   const bool given = std::find(jobs.min_mode.begin(), jobs.min_mode.end(),
                                static_cast<std::int64_t>(MinMode::kStart)) != jobs.min_mode.end();
@@ -198,7 +198,7 @@ void Epoch::set_slots(std::int64_t slots) {
   for (std::size_t row = 0; row < size(); ++row) refresh(row);
 }
 
-// Without slots.
+// The decision for 0 slots.
 void Epoch::decide_nothing() {
   at_.grants.give_all([](std::size_t) { return 0; });
   instance_.order.resize(size());
@@ -246,7 +246,8 @@ void Epoch::decide_at(double now, double held) {
                      if (start_) start_->change(at_, row, false);
                    });
   instance_.begin();
-  // Who held what since the last decision; not before, so that its plan follows its own keys.
+  // Notes the slots held since the last decision; not earlier, so that a plan follows the keys of
+  // that decision.
   for (const std::int64_t id : held_anew_) {
     if (const Index row = at_.jobs.find(id); row != kNone) refresh(row);
   }

@@ -15,7 +15,8 @@ void FairShare::decide(std::span<const SlottedJob> jobs, std::int64_t, std::int6
   std::int64_t wanted = 0, highest = 0;
   for (const Member& member : members_) {
     const SlottedJob& job = jobs[member.row];
-    if (job.sequence != member.sequence) continue;  // left; the row may be another job's
+    // the job has left; another job may have its row
+    if (job.sequence != member.sequence) continue;
     members_[kept++] = member;
     // More than all idle machines cannot be granted, and the sum stays small.
     const std::int64_t waiting = std::min(job.maps + job.ready, idle);

@@ -21,7 +21,7 @@ bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
   std::vector<double> due(problem.size());
   strict.due(1.0, due);
   for (std::size_t j = 0; j < problem.size(); ++j) {
-    // A gang that never runs, or work that even alone takes too long.
+    // A gang that never runs, or a job that is late even alone.
     const bool never = problem.gang && problem.low[j] > problem.slots;
     if (problem.work[j] == 0.0 || due[j] == kInfinity) continue;
     if (never || problem.work[j] > problem.high[j] * due[j]) return true;
@@ -39,7 +39,7 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
     plan.completion[j] = idle ? problem.idle_end[j] : problem.now + completion[j];
     if (idle && !plan.start.empty()) plan.start[j] = problem.idle_end[j];
   }
-  // A piece too short for the clock is not written: a job starts with the first one that is.
+  // Pieces too short for doubles are not written: a job starts with its first written piece.
   const Pieces& pieces = plan.pieces;
   for (std::size_t k = 0; k < pieces.size(); ++k) plan.start[pieces.job[k]] = kInfinity;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
@@ -56,7 +56,7 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
     return;
   }
   plan.value = evaluate(penalties, aggregate, plan.completion);
-  // A bound that is there stays, so that none depends on how long somebody searched.
+  // An existing bound is kept, so that it does not depend on the length of the search.
   if (plan.lower_bound == -kInfinity) {
     plan.lower_bound = lower_bound.run(problem, penalties, aggregate, completion, plan.value,
                                        quick_bound, earliest);

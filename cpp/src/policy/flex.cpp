@@ -11,25 +11,25 @@
 namespace malleable {
 namespace {
 
-// Packing for deadlines takes several times as long: local search does so for few jobs only.
+// Packing for deadlines takes several times as long, so local search does it only for few jobs.
 constexpr std::size_t kFewPacked = 200;
 constexpr std::size_t kStarts = 8;  // of local search
 
-// Of more jobs the clock is looked at between fixed orders, too.
+// With more jobs the clock is looked at between fixed orders, too.
 constexpr std::size_t kClocked = 20'000;
 
-// Of more jobs, what orders were made with makes room for the schedule.
+// With more jobs, the memory of the orders is freed for the schedule.
 constexpr std::size_t kKeptWarm = 200'000;
 
 // Jobs of a candidate that counts as one where speed-ups are below linear, and how many candidates
 // are tried by default at least.
 constexpr std::uint64_t kCurvedJobs = 100, kFewestCurved = 60;
 
-// For those who share the slots with strict deadlines, in times of the plan that is there.
+// Due times tried for jobs without strict deadlines, as multiples of their completions in the plan.
 constexpr double kPlanTimes[] = {kInfinity, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0};
 
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
-// Due dates alone are left out: the on-time set is at least as good, order by order.
+// Due dates alone are left out, because the on-time set is at least as good in each case.
 constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet,   OrderRule::kFittingSet,
                                    OrderRule::kSpareSet,    OrderRule::kSmith,
                                    OrderRule::kModifiedDue, OrderRule::kApparentCost};
@@ -60,7 +60,7 @@ std::uint64_t default_effort(std::size_t jobs, bool curved) {
 
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                          std::span<const Index> waiting, std::span<Index> order) {
-  completion_.resize(problem.size());  // slots first, then what follows from them
+  completion_.resize(problem.size());  // slots first, then their completions
   allocation_.run(problem, penalties, aggregate, waiting, completion_);
   orders_.by_moldable(problem, completion_, waiting, order);
 }
@@ -90,7 +90,8 @@ double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggre
 
 double Flex::own_level(const Problem& problem, const Penalties& penalties, double before,
                        std::span<double> due) {
-  // Up to the level at which everybody ends with the last; from `before` if that does not pass.
+  // Searches up to the level at which all jobs end with the last one; from `before` if that level
+  // does not pass.
   const std::size_t n = problem.size();
   earliest_.resize(n);
   earliest_completions(problem, earliest_);
@@ -121,7 +122,7 @@ void Flex::plan_order(const Problem& problem, const Penalties& penalties, Aggreg
   pack(problem, penalties, aggregate, detail, plan);
 }
 
-// Everything else, from the order that is in the plan.
+// Fills the rest of the plan from its order.
 void Flex::pack(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                 bool detail, Plan& plan) {
   completion_.resize(problem.size());
@@ -151,7 +152,7 @@ bool Flex::pack_deadlines(const Problem& problem, const Penalties& penalties, do
                           Plan& plan) {
   const std::size_t n = problem.size();
   due_.resize(n);
-  // Test at a quarter of the tolerance, schedule by half of it: what rounding needs lies between.
+  // Test at a quarter of the tolerance and schedule by half of it, which leaves room for rounding.
   const double level = demand_bound_.level(problem, penalties, bound, plan.value, 0.25);
   DemandBound::deadlines(problem, penalties, level, 0.5, due_);
   Plan filled;
@@ -176,7 +177,7 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
 }
 
 // Replaces a plan by water-filling for the strict deadlines, if that misses none and costs less.
-// Jobs that have none are given some: their completions in that plan, or more time, or all.
+// Jobs without deadlines get some: their completions in that plan, or more time, or unlimited time.
 bool Flex::meet_deadlines(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                           Plan& plan) {
   if (problem.gang || problem.size() > kMostDeadlinePacked) return false;
@@ -204,7 +205,8 @@ bool Flex::meet_deadlines(const Problem& problem, const Penalties& penalties, Ag
   if (least == before) return false;
   filled.status = plan.status;
   filled.candidates = plan.candidates;
-  // The bound stays; the start and end of jobs without work are not water-filling's business.
+  // The bound stays, and so do the start and end of jobs without work, which water-filling does not
+  // set.
   filled.lower_bound = plan.lower_bound;
   finish_plan(problem, strict_.finite(), aggregate, completion, lower_bound_, filled, false);
   plan = std::move(filled);
@@ -229,7 +231,7 @@ void Flex::plan_strict(const Problem& problem, const Penalties& penalties, Aggre
     done = !missed();
   }
   if (!done) {
-    // As many deadlines as can be met, by weight, whatever the objective makes of the others.
+    // Meets as many deadlines as possible, by weight; the objective counts only for the rest.
     const double bound = plan.lower_bound;
     plan_finite(problem, finite, Aggregate::kSum, options, plan);
     if (max && !strict_.pure()) plan.lower_bound = bound;
@@ -251,8 +253,8 @@ void Flex::plan_strict_order(const Problem& problem, const Penalties& penalties,
                  plan.status);
 }
 
-// Packs an order and keeps it at its place among the others. A later order is given up once it is
-// worse than the best so far.
+// Packs an order and inserts it among the others by score. An order is given up once it is worse
+// than the best so far.
 void Flex::consider(std::vector<Index> order, std::vector<double> due) {
   const Score score = search_.score(order, scores_.empty() ? Score{} : scores_[0], due);
   const auto at = std::upper_bound(scores_.begin(), scores_.end(), score, OrderSearch::better);
@@ -270,7 +272,7 @@ void Flex::pack_best(const Problem& problem, Plan* plan) {
   }
 }
 
-// Fixed orders for a maximum, until one attains the optimal level.
+// Tries fixed orders for a maximum, until one attains the optimal level.
 void Flex::try_levels(const Task& task) {
   const Problem& problem = task.problem;
   std::vector<Index> order(problem.size());
@@ -297,7 +299,7 @@ void Flex::try_levels(const Task& task) {
   }
 }
 
-// Schedules for a sum in which nobody is late, in so far as there are such. True if one is found.
+// Tries schedules for a sum in which no job is late. True if one is found.
 bool Flex::try_deadlines(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();

@@ -1,5 +1,5 @@
-// Decisions for a maximum, without gangs: what a schedule that attains the optimal level begins
-// with, and that schedule.
+// Decisions for a maximum, without gangs: the first slots of a schedule that attains the optimal
+// level, and that schedule.
 #include <algorithm>
 #include <cmath>
 
@@ -10,11 +10,11 @@
 namespace malleable {
 namespace {
 
-// Of so many jobs, slots should also stay right until something ends.
+// Up to this many jobs, slots should also stay right until something ends.
 constexpr std::size_t kFewHeld = 1000;
-constexpr int kOrders = 4;        // by deadline, for that
-constexpr double kMoment = 1e-3;  // of that time, for which all slots that are tried are right
-constexpr int kHalvings = 50;     // of the time for which slots stay right
+constexpr int kOrders = 4;        // orders by deadline that are tried for that
+constexpr double kMoment = 1e-3;  // part of that time for which all tried slots are right
+constexpr int kHalvings = 50;     // halvings of the time for which slots stay right
 
 // Hands out the slots in order, minima first; returns when the first job ends.
 double first_layer(const Problem& problem, std::span<const Index> order,
@@ -32,7 +32,7 @@ double first_layer(const Problem& problem, std::span<const Index> order,
   return end;
 }
 
-// What is left when the slots were held for so long.
+// The instance after the slots were held for `time`.
 void hold(const Problem& problem, std::span<const double> slots, double time, Problem& rest) {
   rest = problem;
   rest.now = problem.now + time;
@@ -48,8 +48,8 @@ void hold(const Problem& problem, std::span<const double> slots, double time, Pr
 
 }  // namespace
 
-// Whether slots that are held for so long leave deadlines (from problem.now) that can be met. A job
-// that ends then is not late.
+// Whether deadlines (from problem.now) can still be met after these slots are held for `time`. A
+// job that ends then is not late.
 bool Flex::stays_right(const Problem& problem, std::span<const double> due, double time) {
   hold(problem, begin_, time, rest_);
   later_.resize(due.size());
@@ -80,7 +80,7 @@ void Flex::level_order(const Problem& problem, const Penalties& penalties, std::
   if (n > kFewHeld) return;
   double end = first_layer(problem, order, begin_);
   if (!starts_by(problem, end) || stays_right(problem, due_, end)) return;
-  // Else by deadline behind those whose latest start comes first.
+  // Orders by latest start for jobs whose latest start comes first, then by deadline.
   const auto level_then = [&] {
     hold(problem, begin_, end, rest_);
     later_.resize(n);
@@ -106,7 +106,7 @@ void Flex::level_order(const Problem& problem, const Penalties& penalties, std::
   }
 }
 
-// From the slots that the order gives first on.
+// Plans on from the slots that the order gives first.
 void Flex::plan_level(const Problem& problem, const Penalties& penalties,
                       std::span<const Index> order, bool detail, Plan& plan) {
   const std::size_t n = problem.size();

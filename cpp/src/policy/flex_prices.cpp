@@ -1,8 +1,8 @@
 // Completions that prices lead to, as candidates of a plan for a sum with deadlines.
 //
-// Prices are computed in stages, from rough to fine. A stage has a price in candidates and is
-// worked through or not begun: what a smaller effort tries, a larger one tries first, so that more
-// effort is never worse and no bound falls.
+// Prices are computed in stages, from rough to fine. A stage costs a number of candidates and is
+// either completed or not begun. So a larger effort first tries everything that a smaller one
+// tries, and is never worse, and no bound falls.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -12,8 +12,8 @@
 namespace malleable {
 namespace {
 
-// Prices that have a density, for penalties that rise. Steps look at a sample, then at the whole.
-// Targets of many jobs are packed after a stage that says so.
+// Prices that have a density, for penalties that rise. Steps first use a sample, then all jobs.
+// With many jobs, targets are packed only after stages that say so.
 struct DensityStage {
   std::uint64_t price;
   std::size_t cells, steps, sample, whole;
@@ -25,22 +25,22 @@ constexpr DensityStage kDensities[] = {
     {1000, 512, 60, 20'000, 30, true}, {2000, 512, 0, 0, 100, true},
     {4000, 512, 0, 0, 150, true},      {8000, 512, 0, 0, 300, true},
 };
-// Up to so many jobs, local search does more than further stages as dear as this.
+// Up to this many jobs, local search gains more than further stages of this cost.
 constexpr std::size_t kSearched = 5'000;
 constexpr std::uint64_t kDear = 4000;
-// To so many jobs the first stage is enough: local search does more.
+// Up to this many jobs, the first stage is enough, because local search gains more.
 constexpr std::size_t kFewJobs = 400;
-constexpr std::size_t kParts = 6;  // of a cell, where prices are interpolated
+constexpr std::size_t kParts = 6;  // parts of a cell at which prices are interpolated
 
 // Prices at single times, for steps.
 struct PointStage {
   std::uint64_t price;
   std::size_t times, steps;
-  bool rough;  // on the way to good prices: no on-time sets
+  bool rough;  // only a step towards good prices: no on-time sets
 };
 constexpr PointStage kPoints[] = {
     {10, 64, 30, true}, {10, 256, 30, true}, {15, 1024, 40, false}, {25, 4000, 80, false}};
-// Of many jobs each look at all of them takes long: few steps, and one set.
+// With many jobs each pass takes long: few steps, and one set.
 constexpr PointStage kPointsOfMany[] = {
     {10, 64, 20, true}, {10, 256, 20, true}, {40, 4000, 40, false}};
 static_assert(kPoints[0].price + kPoints[1].price + kPoints[2].price + kPoints[3].price ==
@@ -48,7 +48,7 @@ static_assert(kPoints[0].price + kPoints[1].price + kPoints[2].price + kPoints[3
 static_assert(kPointsOfMany[0].price + kPointsOfMany[1].price + kPointsOfMany[2].price ==
               kPricedSteps);
 
-// Sets of few jobs by keys near the best ones: how many, and by how much a key's logarithm differs.
+// Sets of few jobs by keys near the best ones: how many, and how much a key's logarithm varies.
 constexpr int kVaried = 100;
 constexpr double kVariation = 0.4;
 
@@ -56,7 +56,7 @@ constexpr std::size_t kManyPriced = 20'000;
 constexpr std::size_t kChunk = 10;  // steps between looks at the clock, and between candidates
 // The same for prices at more times than these, whose steps build on each other.
 constexpr std::size_t kChunked = 64, kBundled = 40;
-// Of more jobs with slopes there are candidates only at the end of a stage.
+// With more jobs with slopes than this, candidates are tried only at the end of a stage.
 constexpr std::size_t kManyRising = 20'000;
 
 bool worth(const DensityStage& stage, std::size_t jobs) {
@@ -82,7 +82,7 @@ bool any_rises(const Penalties& penalties) {
 
 }  // namespace
 
-// Whether a stage may begin; if so, it is paid for.
+// Whether a stage may begin; if so, subtracts its cost from the effort.
 bool Flex::pay(const Task& task, std::uint64_t price) {
   Plan& plan = task.plan;
   const bool able = price <= left_ && !search_.least(scores_[0]);
@@ -105,7 +105,8 @@ bool Flex::over(const Task& task) {
   return true;
 }
 
-// Packs what jobs aim at in three ways: in its order, so that it is met, and by latest start.
+// Packs the targets of jobs in three ways: in their order, so that they are met, and by latest
+// start.
 void Flex::consider_targets(const Task& task, std::span<const double> due) {
   const Problem& problem = task.problem;
   if (over(task)) return;
@@ -159,8 +160,8 @@ void Flex::try_densities(const Task& task) {
   }
 }
 
-// Packs the set that was made last so that it is met. Latest starts, of which `order` is made, are
-// better where maxima are small, ends where one job can fill all slots.
+// Packs the set that was made last so that it is met. `order` is by latest start, which is better
+// if maxima are small; the order by ends is better if one job can fill all slots.
 void Flex::consider_set(const Task& task, std::vector<Index>& order) {
   const std::span<const double> target = orders_.target();
   consider(order, {target.begin(), target.end()});
@@ -202,8 +203,8 @@ void Flex::try_points(const Task& task) {
   if (!problem.gang && n <= kFewJobs) vary_sets(task, std::move(asks));
 }
 
-// Which jobs of a few fit depends on little: each set has keys that differ somewhat from those of
-// the best one.
+// With few jobs, small changes decide which jobs fit: tries sets with keys that differ slightly
+// from the best ones.
 void Flex::vary_sets(const Task& task, std::vector<DueAsk> best) {
   const std::size_t n = task.problem.size();
   std::vector<Index> order(n);

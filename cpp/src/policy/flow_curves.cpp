@@ -36,7 +36,7 @@ class CurveLoop {
   double most(Index job) const {
     return std::min(static_cast<double>(task_.flows.max_slots[job]), task_.problem.slots);
   }
-  // Jobs by their flow's place, the longest path first.
+  // Sorts jobs by their flow's place, then longest path first.
   void line_up() {
     place_.resize(task_.problem.flows());
     for (std::size_t k = 0; k < order_.size(); ++k) place_[order_[k]] = static_cast<Index>(k);
@@ -103,7 +103,7 @@ class CurveLoop {
     filling_.allocate(equal_, {}, slots_);
   }
 
-  // A job gets so many slots from now on.
+  // A job holds `slots` from now on.
   void hold(Index job, double slots) {
     if (held_[job] == slots) return;
     const double from = task_.problem.now + since_[job], to = task_.problem.now + time_;
@@ -111,7 +111,7 @@ class CurveLoop {
     held_[job] = slots;
     since_[job] = time_;
   }
-  // Until a job ends or a flow comes.
+  // Advances until a job ends or a flow comes.
   void pass() {
     double next = jobs_.next_arrival();
     const std::size_t n = ready_.size();
@@ -128,7 +128,7 @@ class CurveLoop {
     for (std::size_t k = 0; k < n; ++k) {
       const Index job = ready_[k];
       const double left = left_[job] - rate_[k] * (next - time_);
-      const bool ends = end_[k] <= next || !(left > 0.0);  // rounding may leave nothing before
+      const bool ends = end_[k] <= next || !(left > 0.0);  // rounding may leave no work before that
       left_[job] = ends ? 0.0 : left;
       (ends ? gone_.emplace_back() : ready_[kept++]) = job;
     }

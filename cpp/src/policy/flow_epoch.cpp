@@ -10,7 +10,7 @@
 namespace malleable {
 namespace {
 
-// What a second of a flow costs where its penalty rises in a straight line; else its weight.
+// The cost of a second of a flow if its penalty is a line; otherwise its weight.
 double second_of(const FlowTable::Flow& flow) {
   return info(flow.kind).per_size && flow.size > 0.0 ? flow.weight / flow.size : flow.weight;
 }
@@ -68,7 +68,8 @@ void FlowEpoch::set_task_work(double task_work) {
   ++version_;
 }
 
-// What jobs held since the decision before; a job that has outlived its estimate is seen again.
+// Counts the slots that jobs held since the last decision, and marks jobs that have outlived their
+// estimates.
 void FlowEpoch::count_held(double now) {
   if (!at_.clock.any()) return;
   const double elapsed = now - at_.clock.now();
@@ -81,7 +82,7 @@ void FlowEpoch::count_held(double now) {
   }
 }
 
-// Flows with work that have come by the rule; then those without work, and those still to come.
+// Orders present flows with work by the rule, then flows without work, then flows still to come.
 void FlowEpoch::order_flows() {
   const std::span<const FlowTable::Flow> flows = at_.table.flows();
   const auto append = [&](const auto& wanted) {
@@ -101,8 +102,8 @@ void FlowEpoch::order_flows() {
   for (const Index row : ordered_) order_.push_back(flows[row].id);
 }
 
-// With a period no job has more slots than keep busy; the job whose work is worth most is first in
-// turn.
+// With a period no job gets more slots than it can keep busy; the job whose work has the largest
+// value is first in turn.
 void FlowEpoch::serve_by_gains(FlowShares& to) {
   to.hold();
   gains_.begin(to.free);
@@ -141,7 +142,7 @@ void FlowEpoch::serve() {
   }
 }
 
-// The decision, row by row, and what is kept of it.
+// Writes the decision row by row, and the state kept from it.
 void FlowEpoch::report() {
   const std::size_t n = at_.table.open_jobs();
   for (auto* column : {&decision_.ids, &decision_.slots}) column->resize(n);
@@ -162,7 +163,7 @@ void FlowEpoch::report() {
   }
 }
 
-// Up to the order of flows.
+// The first part of a decision, up to the order of flows.
 void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
   const double held = at_.clock.wanted(period);
   check_now(now, at_.clock.now());
@@ -170,7 +171,8 @@ void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::option
   count_held(now);
   if (slots.value_or(at_.slots) != at_.slots) at_.table.touch_all();
   at_.slots = slots.value_or(at_.slots);
-  if ((held > 0.0) != at_.clock.any()) at_.table.touch_all();  // whose estimates have run out
+  // so that jobs whose estimates have run out are updated
+  if ((held > 0.0) != at_.clock.any()) at_.table.touch_all();
   ++version_;
   if (at_.clock.now() == -kInfinity) at_.table.arrive(now);
   at_.clock.begin(now, held);

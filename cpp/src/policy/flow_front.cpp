@@ -5,7 +5,7 @@
 
 namespace malleable {
 
-// What the flows of the sample pay.
+// The sum of penalties of the sample.
 double FlowFront::try_sample(double exponent, std::span<const double> rate) {
   for (std::size_t k = 0; k < row_.size(); ++k) {
     key_[k] = ratio_[row_[k]] + exponent * narrow_[row_[k]];

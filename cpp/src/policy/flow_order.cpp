@@ -11,7 +11,7 @@ namespace {
 
 // Mean times of a flow on all slots after which being early no longer counts.
 constexpr double kAllPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0, kInfinity};
-constexpr double kFewPatience[] = {0.5, 2.0, kInfinity};  // where every order takes long
+constexpr double kFewPatience[] = {0.5, 2.0, kInfinity};  // used if every order takes long
 constexpr double kFewExponents[] = {0.0, 0.4, 0.8};
 
 }  // namespace
@@ -24,7 +24,7 @@ double FlowOrder::value(std::span<const Index> order) {
   return evaluate(*penalties_, aggregate_, completion_);
 }
 
-// Keeps the order on trial if it is the best so far.
+// Keeps the tried order if it is the best so far.
 void FlowOrder::consider() {
   const double tried = value(trial_);
   if (tried >= best_) return;
@@ -32,7 +32,7 @@ void FlowOrder::consider() {
   std::copy(trial_.begin(), trial_.end(), order_.begin());
 }
 
-// What Smith's keys are made of.
+// Computes the parts of Smith's keys.
 void FlowOrder::study() {
   const FlowsAsJobs& flows = *flows_;
   const Penalties& penalties = *penalties_;
@@ -44,7 +44,7 @@ void FlowOrder::study() {
   for (const double work : flows.work) total += work;
   const double span = total / flows.slots, mean = span / static_cast<double>(n);
   for (std::size_t j = 0; j < n; ++j) {
-    // From when on the penalty rises, and how fast it does from there to the end of all work.
+    // The time from which the penalty rises, and its mean rate from there to the end of all work.
     double due = earliest_[j], rate = 0.0;
     if (penalties.linear()) {
       rate = penalties.slope()[j];
@@ -95,7 +95,7 @@ void FlowOrder::sum_orders() {
   }
 }
 
-// The flows' deadlines at the best level: least slack first, then by due times.
+// Tries orders by the flows' deadlines at the best level: least slack first, then by due times.
 void FlowOrder::max_orders() {
   const double level = flex_.own_order(*flows_, *penalties_, Aggregate::kMax, trial_);
   due_order_.assign(trial_.begin(), trial_.end());

@@ -43,7 +43,7 @@ void complete_jobs(const FlowProblem& problem, FlowPlan& plan) {
     const auto i = static_cast<std::size_t>(pieces.job[k]);
     plan.start[i] = std::min(plan.start[i], pieces.start[k]);
     end[i] = std::max(end[i], pieces.end[k]);
-    // What its piece shows of a job's work, and what rounding of times may hide of it.
+    // The work that the piece shows, and the work that rounding of times may hide.
     const double digits = std::max(std::fabs(pieces.start[k]), std::fabs(pieces.end[k]));
     const double shown =
         pieces.end[k] - pieces.start[k] + 2.0 * std::numeric_limits<double>::epsilon() * digits;
@@ -95,11 +95,12 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
   if (recipe.scheduler == FlowScheduler::kChains) {
     ChainPieces pieces;
     DeadlineGreedy().run(problem, chains, recipe.order, keep_going, &pieces);
-    // What no piece will show.
+    // Jobs that no piece will show.
     for (std::size_t i = 0; i < n; ++i) {
       const Index j = problem.flow[i];
       if (problem.work[i] == 0.0) continue;
-      // The pseudo-job that it ends with; one too short for the chain ends with what is before it.
+      // The pseudo-job that it ends with; a job too short for the chain ends with the pseudo-job
+      // before it.
       const std::size_t last = std::max(chains.end[i], chains.first[i]);
       plan.completion[i] = last > chains.offset[j] ? pieces.done[last - 1] : problem.release[j];
     }
@@ -164,13 +165,13 @@ void settle_deadlines(const FlowProblem& problem, const Penalties& penalties, Ag
   strict.settle(penalties, aggregate, plan.flow_completion, impossible, plan.value,
                 plan.lower_bound, plan.status);
   if (strict.pure()) {
-    plan.literal_value *= plan.literal_value > 0.0 ? kInfinity : 1.0;  // misses, and nothing else
+    plan.literal_value *= plan.literal_value > 0.0 ? kInfinity : 1.0;  // only misses count
   } else {
     plan.literal_value = std::numeric_limits<double>::quiet_NaN();
   }
   plan.speed = std::numeric_limits<double>::quiet_NaN();
   if (!problem.released) return;
-  // Where no schedule meets all deadlines, what speed would let this one do so.
+  // If no schedule meets all deadlines: the speed at which this one would.
   const double goal = plan.lower_bound < kInfinity ? plan.lower_bound
                       : strict.pure()              ? 0.0
                                                    : std::numeric_limits<double>::max();

@@ -16,9 +16,10 @@ bool is_optimal(double value, double bound) { return value <= bound + kOptimal *
 // One half is the paper's (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
 constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
-constexpr std::size_t kMostRecipes = 6;  // that the local search starts from
-constexpr double kFlowShare = 0.4;  // of the search: over orders of flows; the rest: keys of jobs
-constexpr int kPursuits = 12;       // levels that a maximum is tried for
+constexpr std::size_t kMostRecipes = 6;  // recipes that the local search starts from
+// share of the search over orders of flows; the rest is over keys of jobs
+constexpr double kFlowShare = 0.4;
+constexpr int kPursuits = 12;  // levels that are tried for a maximum
 constexpr std::uint64_t kStepNodes = 200'000;
 
 constexpr OrderRule kLinearFlowRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
@@ -34,7 +35,7 @@ std::uint64_t default_flow_effort(std::size_t jobs) {
 
 bool FlowFlex::reached() const { return is_optimal(scores_[0].value, lower_); }
 
-// For those who would rather not be asked at all.
+// late_, or null without a budget, so that kernels need not call it.
 const std::function<bool()>* FlowFlex::late_if_timed() const {
   return std::isfinite(options_->budget) ? &late_ : nullptr;
 }
@@ -44,7 +45,7 @@ void FlowFlex::order_by(std::span<const double> due, std::vector<Index>& order) 
   sorter_.sort(due, order);
 }
 
-// Scores a recipe and keeps it at its place among the best.
+// Scores a recipe and inserts it among the best.
 void FlowFlex::consider(FlowRecipe recipe) {
   const Score score = search_.score(recipe);
   const auto at = std::upper_bound(scores_.begin(), scores_.end(), score, OrderSearch::better);
@@ -57,13 +58,13 @@ void FlowFlex::consider(FlowRecipe recipe) {
   }
 }
 
-// An order in all three forms, as far as tries are left; `due` (may be empty) are its due times.
+// Tries an order in all three forms, as far as tries are left; `due` (may be empty): its due times.
 void FlowFlex::consider_all(const std::vector<Index>& order, std::span<const double> due) {
   const auto left = [&] { return tries_ > 0 && tries_-- > 0; };
   if (left()) consider({FlowScheduler::kList, order, {}, {}});
   if (left()) consider({FlowScheduler::kChains, order, {}, {}});
   if (due.empty() || tries_ == 0) return;
-  // A flow that need never end counts as due after all others.
+  // A flow without a due time counts as due after all others.
   double last = 0.0;
   for (std::size_t j = 0; j < due.size(); ++j) {
     if (due[j] < kInfinity) last = std::max(last, due[j]);
@@ -81,8 +82,8 @@ void FlowFlex::solve_cells(TimeCells::Charge charge, const std::function<bool()>
 }
 
 // Figure 8: the least level whose deadlines the greedy meets within twice their time. Many levels
-// have the same order of deadlines, and orders that begin alike begin with the same schedule: flows
-// that stand in the histogram already are not placed again.
+// have the same order of deadlines, and orders with the same beginning begin with the same
+// schedule: flows that are in the histogram already are not placed again.
 void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
   placed_.clear();
   placed_end_.resize(problem_->flows());
@@ -123,7 +124,7 @@ void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
   order_by(due_, recipe.order);
 }
 
-// The paper's own schedule. Sums: the cells must stand.
+// The paper's own schedule. For sums the cells must be built before.
 void FlowFlex::literal(FlowRecipe& recipe) {
   const std::size_t f = problem_->flows();
   if (!strict_due_.empty() && strict_.pure()) {  // figure 5
@@ -140,7 +141,7 @@ void FlowFlex::literal(FlowRecipe& recipe) {
     order_by(due_, recipe.order);
     return;
   }
-  // H bounds the length of every sensible schedule; nobody can pay more.
+  // H bounds the length of every sensible schedule, and so every penalty.
   double length = 0.0, high = -kInfinity;
   for (std::size_t j = 0; j < f; ++j) {
     length = std::max(length, problem_->release[j]) + problem_->alone[j];
@@ -152,8 +153,8 @@ void FlowFlex::literal(FlowRecipe& recipe) {
   bisect(bound_.alone(*penalties_, Aggregate::kMax), high, recipe);
 }
 
-// A maximum: the least level that keys of jobs are found for, between the bound, which often can be
-// reached, and what has been.
+// For a maximum: searches keys of jobs for the least level between the bound, which often can be
+// reached, and the best value so far.
 void FlowFlex::pursue(FlowRecipe& top, Score& best, std::uint64_t& left) {
   const std::uint64_t reserve = left / 2;
   double low = lower_, level = low;
@@ -215,13 +216,13 @@ void FlowFlex::search(std::uint64_t& left) {
   recipes_.insert(recipes_.begin(), std::move(top));
 }
 
-// Of the plan that was made, and of the best recipes behind it.
+// Orders of the plan that was made, and of the best recipes behind it.
 void FlowFlex::orders(const FlowPlan& plan, std::vector<std::vector<Index>>& orders) const {
   orders.assign(1, plan.order);
   for (const FlowRecipe& recipe : recipes_) orders.push_back(recipe.order);
 }
 
-// Orders of the flows taken for malleable jobs.
+// Tries orders of the flows as malleable jobs.
 void FlowFlex::relaxed_orders() {
   bound_.relax(relaxed_);
   const std::span<const OrderRule> rules =
@@ -249,7 +250,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
   };
   if (max) plan_finite(problem, strict_.finite(), Aggregate::kMax, options, plan);
   if (!max || missed()) {
-    // As many deadlines as can be met, by weight, whatever the objective makes of the others.
+    // Meets as many deadlines as possible, by weight; the objective counts only for the rest.
     const double bound = plan.lower_bound;
     plan_finite(problem, strict_.finite(), Aggregate::kSum, options, plan);
     if (max) plan.lower_bound = bound;
@@ -274,7 +275,7 @@ void FlowFlex::begin(const FlowProblem& problem, const Penalties& penalties, Agg
   kept_.order.clear();
   due_.resize(problem.flows());
   lower_ = bound_.alone(penalties, aggregate);
-  // About as many fixed orders as cost a few milliseconds.
+  // The number of fixed orders that take a few milliseconds.
   tries_ = std::clamp<std::size_t>(60'000 / (problem.jobs() + 1), 2, 60);
 }
 
@@ -321,7 +322,7 @@ void FlowFlex::take_orders() {
   relaxed_orders();
 }
 
-// The bound of a sum, and the order of the steps that it chooses.
+// Computes the bound of a sum, and the order of the steps that it chooses.
 void FlowFlex::bound_sum() {
   const std::size_t f = problem_->flows();
   const bool best = options_->method == FlowMethod::kBest;
@@ -349,7 +350,7 @@ void FlowFlex::bound_sum() {
   if (custom && options_->method != FlowMethod::kFast) lower_ = std::max(lower_, cell_bound());
 }
 
-// What the minimum-cost flow costs at least, with the flows that have no work.
+// Lower bound by the minimum-cost flow, with the flows that have no work.
 double FlowFlex::cell_bound() {
   solve_cells(TimeCells::Charge::kLeft, late_if_timed());
   double idle = 0.0;  // may be negative
@@ -359,8 +360,8 @@ double FlowFlex::cell_bound() {
   return idle + min_cost_flow_.bound();
 }
 
-// The bound of a maximum, and orders by the deadlines of levels between it and what has been
-// reached.
+// Computes the bound of a maximum, and tries orders by the deadlines of levels between it and the
+// best value.
 void FlowFlex::bound_max() {
   lower_ = bound_.max_level(*penalties_, lower_, scores_[0].value);
   if (options_->method == FlowMethod::kLiteral) return;
@@ -373,7 +374,7 @@ void FlowFlex::bound_max() {
   }
 }
 
-// The warm order stays unless something is better by more than the hysteresis.
+// Keeps the warm order unless another is better by more than the hysteresis.
 void FlowFlex::keep_warm() {
   if (kept_.order.empty()) return;
   const double best = search_.score(recipes_[0]).value;
@@ -394,14 +395,14 @@ void FlowFlex::plan_finite(const FlowProblem& problem, const Penalties& penaltie
   begin(problem, penalties, aggregate, options);
   if (options.method != FlowMethod::kFast) plan.literal_value = take_literal();
   if (options.method != FlowMethod::kLiteral) take_orders();
-  if (recipes_.empty()) {  // a maximum, fast: by the deadlines of its bound alone
+  if (recipes_.empty()) {  // the fast method for a maximum: only by the deadlines of its bound
     std::vector<Index> arrived(problem.flows());
     std::iota(arrived.begin(), arrived.end(), Index{0});
     consider({FlowScheduler::kChains, std::move(arrived), {}, {}});
   }
   aggregate == Aggregate::kSum ? bound_sum() : bound_max();
   lower_ = std::min(lower_, scores_[0].value);
-  // What is found counts for nothing where the warm order decides.
+  // If the warm order decides in any case, no search is needed.
   const bool searches = options.method == FlowMethod::kBest && options.hysteresis < kInfinity;
   if (searches && options.effort > 0 && !reached()) {
     std::uint64_t left = options.effort;

@@ -11,9 +11,10 @@
 namespace malleable {
 namespace {
 
-constexpr double kSpread = 0.5;                      // of the time of the median job on all slots
-constexpr double kBeside[] = {0.25, 0.5, 1.0, 2.0};  // of the time of all work
-constexpr double kMiddle = 0.5;                      // of these, beside patiences
+// as a part of the time of the median job on all slots
+constexpr double kSpread = 0.5;
+constexpr double kBeside[] = {0.25, 0.5, 1.0, 2.0};  // A, as parts of the time of all work
+constexpr double kMiddle = 0.5;                      // the part used together with patiences
 constexpr double kPatiences[] = {0.5, 2.0};          // in times of the median and the mean job
 
 }  // namespace
@@ -32,7 +33,7 @@ void OrderChoice::study(const Problem& problem, const Penalties& penalties) {
   const auto middle = middle_.begin() + static_cast<std::ptrdiff_t>(middle_.size() / 2);
   std::nth_element(middle_.begin(), middle, middle_.end());
   spread_ = std::max(middle_.empty() ? 0.0 : kSpread * *middle / problem.slots, kTiny);
-  // The wider gangs are, weighted by work, the less work may be done beside them.
+  // The mean width of gangs, weighted by work: little work may run beside wide gangs.
   double width = 0.0;
   for (std::size_t j = 0; j < n; ++j) width += problem.work[j] * problem.high[j];
   width /= std::max(all_, kTiny) * problem.slots * problem.slots;
@@ -50,7 +51,8 @@ void OrderChoice::study(const Problem& problem, const Penalties& penalties) {
   earliest_completions(problem, earliest_);
 }
 
-// What the job loses for each second soon: steps in reach and slopes, the less the farther away.
+// The rate at which the job loses soon: steps in reach and slopes, with less weight the farther
+// away.
 double OrderChoice::rate(const Penalties& penalties, std::size_t j, double patience) const {
   if (penalties.linear()) return penalties.slope()[j];
   const std::size_t first = penalties.offset()[j];
@@ -94,7 +96,7 @@ double OrderChoice::uncertain(const Penalties& penalties, std::size_t j, double 
   return sum;
 }
 
-// What the order in tried_ adds to what jobs would pay if they ended now; given up above `most`.
+// The cost of the order in tried_ beyond that of ending all jobs now; given up above `most`.
 double OrderChoice::cost(const Penalties& penalties, double most) {
   double sum = 0.0;
   packing_.run_until(*problem_, tried_, [&](Index j, double end) {
@@ -119,7 +121,7 @@ void OrderChoice::consider_keys(const Penalties& penalties, const char* name) {
   consider(penalties, name);
 }
 
-// Work over what is lost soon.
+// Tries orders by work over the rate of loss.
 void OrderChoice::consider_costs(const Penalties& penalties, double patience) {
   if (problem_->gang) {
     for (const double part : {0.0, 0.5, 1.0}) {
@@ -137,7 +139,7 @@ void OrderChoice::consider_costs(const Penalties& penalties, double patience) {
   }
 }
 
-// Work times width over what is lost.
+// Tries orders by work times width over the rate of loss.
 void OrderChoice::consider_area(const Penalties& penalties) {
   make_keys(penalties, kTiny, kInfinity, 1.0);
   for (std::size_t j = 0; j < key_.size(); ++j) key_[j] *= problem_->high[j];

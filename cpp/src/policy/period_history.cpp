@@ -9,11 +9,11 @@ namespace malleable {
 namespace {
 
 constexpr double kArrivals = 500.0, kJobsRemembered = 200.0;
-// Fewer arrivals do not show a load: sizes differ too much.
+// Fewer arrivals do not show a load, because sizes differ too much.
 constexpr double kFewArrivals = 50.0;
-// What a small spread is believed ahead of a large one, as a logarithm a unit.
+// Prior of the spread: the log-likelihood falls by this per unit of spread.
 constexpr double kSmallSpread = 6.0;
-// Odds of a job whose size was not an estimate at all.
+// Chance of a job whose size is unrelated to its estimate.
 constexpr double kStray = 1e-6;
 
 }  // namespace
@@ -29,7 +29,8 @@ void PeriodHistory::arrive(double work, double size, double value) {
 
 void PeriodHistory::finish(double estimate, double least, double most) {
   if (!(estimate > 0.0) || !(most > 0.0)) return;
-  const double above = std::log(most / estimate) + 1e-6;  // a size that is met is in the interval
+  // so that a size equal to the limit is in the interval
+  const double above = std::log(most / estimate) + 1e-6;
   const double below = least > 0.0 ? std::log(least / estimate) - 1e-6 : -1e300;
   for (std::size_t k = 0; k < kSpreads.size(); ++k) {
     const double part = normal_above(-above / kSpreads[k]) - normal_above(-below / kSpreads[k]);

@@ -6,9 +6,9 @@
 namespace malleable {
 namespace {
 
-constexpr double kBelieved = 0.8;  // p before anything is seen
+constexpr double kBelieved = 0.8;  // prior of p
 constexpr double kPart = 1.0 / 3.0;
-// Beliefs that move by less stay as they are.
+// Rates that change by less stay unchanged.
 constexpr double kSameRate = 0.01;
 
 }  // namespace
@@ -47,7 +47,7 @@ std::vector<double> ProgramRates::rates(std::int64_t program, std::int64_t most)
   std::vector<double> rates(count, 1.0);
   const Program* own = find(program);
   const std::vector<Seen> seen = own != nullptr ? own->seen : std::vector<Seen>();
-  double last = 1.0, rate = 1.0;  // slots that were seen, and what they do
+  double last = 1.0, rate = 1.0;  // last seen slots and their rate
   double power = kBelieved;
   auto next = seen.begin();
   for (std::size_t k = 1; k < count; ++k) {

@@ -9,23 +9,23 @@
 namespace malleable {
 namespace {
 
-// Prices of slots rise by this for each job behind, where jobs keep coming (policy/concave).
+// Prices of slots rise by this for each later job while jobs keep coming (policy/concave).
 constexpr double kSteepPrices = 3.0;
 constexpr int kKeyHalvings = 40;
 constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9;
 constexpr double kMostKey = 1e280;
-// Arrivals that are remembered, how many make a load, and the load beyond which nothing is known.
+// Arrivals that are remembered, the least number for a load, and the largest load that is used.
 constexpr std::size_t kRecentArrivals = 2000, kFew = 20;
 constexpr double kMostLoad = 0.7;
-// Jobs that ended whose slips are remembered; what is believed before, and how much that weighs;
-// a slip below which nothing is learnt, and the most that is.
+// Ended jobs whose slips are remembered; the prior, and its weight; the least slip from which
+// something is learnt, and the largest exponent.
 constexpr std::size_t kSlips = 500;
 constexpr double kUsualSlip = 0.5, kUsualWeight = 5.0;
 constexpr double kLeastSlip = 1e-3, kMostTheta = 4.0;
-// The last jobs count most on average of what they pay.
+// The mean penalty fades by this factor with each job.
 constexpr double kKept = 1.0 - 1.0 / 1000.0;
 
-// The last `most` values, in turn.
+// A ring of the last `most` values.
 template <typename T>
 void keep(std::vector<T>& ring, std::uint64_t& next, std::size_t most, const T& value) {
   if (ring.size() < most) {
@@ -36,7 +36,7 @@ void keep(std::vector<T>& ring, std::uint64_t& next, std::size_t most, const T& 
   ++next;
 }
 
-// From step k on and until a time there are more free slots.
+// Adds free slots from step k on until a time.
 template <typename Step>
 void raise(std::vector<Step>& free, std::size_t k, double until, double more) {
   for (; k < free.size() && free[k].from < until; ++k) {
@@ -47,7 +47,7 @@ void raise(std::vector<Step>& free, std::size_t k, double until, double more) {
   }
 }
 
-// What a job takes of slots that are free beside its minimum; a gang takes its minimum or nothing.
+// The slots that a job takes of those free beside its minimum; a gang takes its minimum or nothing.
 struct Share {
   bool gang;
   double low, high;
@@ -60,7 +60,8 @@ struct Share {
 
 }  // namespace
 
-// What each job's work costs at the mean price, and rows of the list; jobs that left leave it.
+// Computes the cost of each job's work at the mean price, and the rows of the list; removes jobs
+// that left.
 void PromisedEnds::look_up(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();
@@ -101,7 +102,7 @@ void PromisedEnds::weigh(const Task& task) {
   lambda_ = count_ > 0.0 ? task.predictable * paid_ / count_ : 0.0;
 }
 
-// The cheapest number of slots at a price, in seconds, of a slot-second.
+// The cheapest number of slots at a price of a slot-second.
 double PromisedEnds::asked(const Task& task, Index row, double price) const {
   const double high = task.problem.high[row], low = task.problem.low[row];
   const double cost = hulls_.cost(task.speedup, row, 1.0, price, high);
@@ -110,7 +111,7 @@ double PromisedEnds::asked(const Task& task, Index row, double price) const {
   return std::clamp(std::floor(best), std::max(1.0, low), std::max(1.0, high));
 }
 
-// At which all ask for as many slots as there are.
+// The price at which all jobs together ask for all slots.
 double PromisedEnds::price_of_all(const Task& task, std::size_t newcomers) const {
   double low = std::log(kLowestPrice), high = std::log(kHighestPrice);
   const std::size_t n = task.problem.size();
@@ -127,12 +128,13 @@ double PromisedEnds::price_of_all(const Task& task, std::size_t newcomers) const
   return std::exp(high);
 }
 
-// What a second of error costs.
+// The cost of a second of error.
 double PromisedEnds::error_weight(const Entry& entry) const {
   return entry.seconds > 0.0 ? lambda_ / entry.seconds : 0.0;
 }
 
-// Where passing those behind saves most: each waits for the newcomer, which does not wait for it.
+// The place where passing the jobs behind saves most: each of these waits for the new job, which
+// does not wait for them.
 std::size_t PromisedEnds::place_of(const Task& task, Index row) const {
   double saved = 0.0, most = 0.0;
   std::size_t place = list_.size();
@@ -147,7 +149,7 @@ std::size_t PromisedEnds::place_of(const Task& task, Index row) const {
   return place;
 }
 
-// Newcomers join the list, the smallest first.
+// Inserts new jobs into the list, the smallest first.
 void PromisedEnds::take_in(const Task& task) {
   std::vector<Index> fresh;
   for (std::size_t j = 0; j < task.id.size(); ++j) {
@@ -171,7 +173,7 @@ void PromisedEnds::take_in(const Task& task) {
   }
 }
 
-// Of those that came after the first decision.
+// Notes the arrival of a job that came after the first decision.
 void PromisedEnds::note(const Task& task, Index row) {
   if (!started_ || !(task.problem.now > began_)) return;
   const Arrival arrival{task.problem.now, task.problem.work[row],
@@ -196,7 +198,7 @@ double PromisedEnds::median_slip() const {
   return all[k].theta;
 }
 
-// The load of recent arrivals that pass who has this key.
+// The load of recent arrivals that pass a job with this key.
 double PromisedEnds::passing(const Task& task, double key) const {
   if (recent_.size() < kFew) return 0.0;
   const double since =
@@ -208,7 +210,7 @@ double PromisedEnds::passing(const Task& task, double key) const {
   return work / (span * std::max(1.0, task.problem.slots));
 }
 
-// Slots beside the minima, each kept until its job ends at the latest.
+// Starts from the slots beside the minima, each of which is kept until the latest end of its job.
 void PromisedEnds::start_free(const Task& task) {
   const Problem& problem = task.problem;
   std::vector<Step> ends;
@@ -231,14 +233,14 @@ void PromisedEnds::start_free(const Task& task) {
   first_free_ = 0;
 }
 
-// Step k, which the time lies in, becomes two.
+// Splits step k, in which the time lies.
 void PromisedEnds::split_at(std::size_t k, double time) {
   if (k + 1 < free_.size() && !(time < free_[k + 1].from)) return;
   free_.insert(free_.begin() + static_cast<std::ptrdiff_t>(k) + 1, {time, free_[k].free});
 }
 
-// Takes what the job needs from free_, at most `most` slots at a time. Returns when it ends;
-// `now`: what it has at first.
+// Takes the slots that the job needs from free_, at most `most` at a time. Returns its end; `now`:
+// its slots at first.
 double PromisedEnds::put(const Task& task, Index row, double most, double& now) {
   const double low = task.problem.low[row];
   const Share share{.gang = task.problem.gang,
@@ -261,20 +263,20 @@ double PromisedEnds::put(const Task& task, Index row, double most, double& now) 
       end = free_[k].from + left / rate;
       break;
     }
-    left -= rate * span;  // the last step has no end: not a number, and not looked at
+    left -= rate * span;  // the last step has no end, so this is NaN, and not used
   }
-  if (!(end < kInfinity)) return end;  // a gang that never fits: it has nothing at any time
+  if (!(end < kInfinity)) return end;  // a gang that never fits gets no slots
   split_at(k, end);
   for (std::size_t q = first; q <= k; ++q) free_[q].free -= share.of(free_[q].free) - kept;
   if (!(kept > 0.0)) return end;
-  // Its minimum is free from its end on instead of that at the latest.
+  // Its minimum is free from its real end on, and not only from its latest end.
   const double latest = task.problem.work[row] / task.speedup.at(row, low);
   raise(free_, k + 1, latest, kept);
   first_free_ = 0;
   return end;
 }
 
-// All jobs of the list, one after the other.
+// Places all jobs of the list, one after the other.
 void PromisedEnds::lay_out(const Task& task, std::span<double> slots) {
   start_free(task);
   end_.assign(task.problem.size(), 0.0);
@@ -288,7 +290,7 @@ void PromisedEnds::lay_out(const Task& task, std::span<double> slots) {
 void PromisedEnds::tell_all(const Task& task) {
   double theta = -1.0;
   for (std::size_t k = 0; k < list_.size(); ++k) {
-    // A gang that never fits is promised an end once it fits.
+    // A gang that does not fit is promised an end once it fits.
     if (list_[k].promised < kInfinity || !(end_[row_[k]] < kInfinity)) continue;
     if (theta < 0.0) theta = median_slip();
     tell(task, k, theta);
@@ -311,7 +313,7 @@ void PromisedEnds::tell(const Task& task, std::size_t place, double theta) {
   count_ = kKept * count_ + 1.0;
 }
 
-// Slots that the list leaves idle.
+// Gives the slots that the list leaves idle.
 void PromisedEnds::bring_forward(const Task& task, std::span<double> slots) {
   double free = task.problem.slots;
   for (const double own : slots) free -= own;

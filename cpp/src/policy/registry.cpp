@@ -80,7 +80,7 @@ Made finish_with(const ClusterRequest& r) {
   made->set_queue(best_order(r));
   return made;
 }
-// Where slots are of two kinds, or all jobs have minima, flows are served stage by stage.
+// If slots are of two kinds, or all jobs have minima, flows are served stage by stage.
 Made auto_with(const ClusterRequest& r) {
   const bool by_stage = !r.generic || r.options.start_together() || r.options.at_least_one ||
                         r.options.pool_minimum > 0.0;
@@ -93,7 +93,7 @@ Made auto_with(const ClusterRequest& r) {
 }
 Made gittins_with(const ClusterRequest& r) { return std::make_unique<ClusterGittins>(r.by_user); }
 
-// Of a cluster; nobody there but the epoch's policies guarantees minima.
+// For cluster policies: only those of epochs guarantee minima.
 constexpr Promises sizes() { return {.needs_sizes = true, .ignores_minima = true}; }
 constexpr Promises objective() {
   return {.needs_sizes = true, .follows_objective = true, .depends_on_time = true, .in_loop = true};

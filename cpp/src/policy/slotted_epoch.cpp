@@ -42,7 +42,7 @@ SlottedEpoch::SlottedEpoch(std::int64_t slots, double step_seconds, const std::s
   check_amount("step_seconds", step_seconds, kRateRange);
 }
 
-// Machines that run tasks of one job for whole periods.
+// Counts the machines that run tasks of an arriving job for whole periods.
 void SlottedEpoch::count_arrival(const SlottedJob& job) {
   if (!clock_.any()) return;
   const double whole = std::max(1.0, period_steps());
@@ -58,7 +58,7 @@ std::int64_t SlottedEpoch::step_of(double now) const {
   return static_cast<std::int64_t>(std::floor((now - origin_) / step_seconds_ + kCount));
 }
 
-// Slots are counted in doubles.
+// Whether the step's number is exact, because steps are counted in doubles.
 bool SlottedEpoch::in_reach(double now, double first) const {
   const double origin = now_ == -kInfinity ? first : origin_;
   return (now - origin) / step_seconds_ < static_cast<double>(kLastStep);
@@ -129,7 +129,7 @@ void SlottedEpoch::leave(std::span<const std::int64_t> ids, bool cancelled) {
   });
 }
 
-// What waits, as machines that run tasks of their job one after the other for so many steps.
+// Waiting tasks as machines that run tasks of one job one after the other for `steps`.
 std::span<const SlottedJob> SlottedEpoch::cap(double steps) {
   if (steps <= 1.0) return jobs_.all();
   const auto machines = [](std::int64_t tasks, double each) {
@@ -146,7 +146,7 @@ std::span<const SlottedJob> SlottedEpoch::cap(double steps) {
   return capped_;
 }
 
-// Machines that are left over go to jobs whose waiting tasks end earlier by them.
+// Gives machines that are left over to jobs whose waiting tasks end earlier by them.
 std::int64_t SlottedEpoch::hand_out_rest(double steps, std::int64_t idle) {
   const std::size_t n = grants_.size();
   if (steps <= 1.0 || idle <= 0) return idle;
@@ -156,7 +156,7 @@ std::int64_t SlottedEpoch::hand_out_rest(double steps, std::int64_t idle) {
   for (std::size_t k = 0; k < n; ++k) {
     const SlottedGrant& grant = grants_[k];
     const SlottedJob& job = jobs_[grant.row];
-    // Either kind of task waits, not both.
+    // Only one kind of task waits.
     rest_.work[k] = job.maps > 0 ? static_cast<double>(job.maps) : job.reduce_left;
     rest_.high[k] = static_cast<double>(job.maps > 0 ? job.maps : job.ready);
     machines_[k] = static_cast<double>(grant.maps + grant.reduces);
@@ -229,7 +229,7 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   return shown_;
 }
 
-// The last decision, seen from itself: nothing has changed, and who lost all is not named.
+// The last decision again: nothing has changed since, and jobs that lost all are left out.
 std::span<const SlottedEpoch::Grant> SlottedEpoch::again() {
   std::erase_if(shown_, [](const Grant& grant) { return grant.slots == 0; });
   for (Grant& grant : shown_) grant.changed = false;

@@ -16,7 +16,7 @@
 namespace malleable {
 namespace {
 
-// What is left of a phase, or below 0: by how much it has overrun its estimate.
+// Checks the work left of phases; below 0: the overrun of an estimate.
 void check_left(const char* field, std::span<const double> values) {
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (!kLeftRange.holds(std::fabs(values[k]))) {
@@ -90,7 +90,7 @@ void TandemEpoch::Columns::check(bool anew) const {
   check_most_slots("max_shuffle_slots", max_shuffle_slots);
 }
 
-// For what is derived of all rows.
+// Makes room for derived data of all rows.
 void TandemEpoch::make_room() {
   const std::size_t rows = jobs_.rows();
   for (StationState& station : stations_) {
@@ -154,7 +154,7 @@ void TandemEpoch::refresh(Row row) {
     job.ready = ahead > kUnseen * shuffle_size ? ahead : 0.0;
   }
   const bool maps = map != 0.0, shuffles = shuffle != 0.0;
-  // More may be ready than an estimate knows of.
+  // More work may be ready than an estimate has left.
   const bool waits = job.ready > 0.0 || (shuffles && !maps);
   const double slack = kRounding * (map_size + shuffle_size);
   const auto left = [&](Station at) {
@@ -203,7 +203,7 @@ void TandemEpoch::line_up(const StationState& of) {
   for (const std::size_t c : {0, 1}) line_[c].count = count[c];
 }
 
-// The first that is left of a line, or kNone.
+// The first remaining job of a line, or kNone.
 TandemEpoch::Row TandemEpoch::head(std::size_t group) {
   Line& line = line_[group];
   if (line.count == 0) return kNone;
@@ -235,7 +235,7 @@ void TandemEpoch::drop_head(std::size_t group) {
 double TandemEpoch::fill(Station at, std::size_t group, double quota) {
   const StationState& station = stations_[at];
   Parts& parts = stations_[at].parts[group];
-  std::vector<Flow>& flow = flow_[group];  // there are none yet while maps are served
+  std::vector<Flow>& flow = flow_[group];  // empty while maps are served
   quota = parts.extend(quota);
   while (quota > kCount && (at == kMapping || lends_ || parts.parts.empty())) {
     Row row = head(group);
@@ -248,7 +248,7 @@ double TandemEpoch::fill(Station at, std::size_t group, double quota) {
     most = std::min(1.0, most);
     if (flows) {
       if (flow.back().rate < most) bound = Bound::kProgress;
-      // Slots that are held are whole ones.
+      // With a period slots are whole.
       if (!clock_.any()) most = std::min(most, flow.back().rate);
       if (cap(row, at, most)) bound = Bound::kProgress;
       flow.pop_back();
@@ -261,7 +261,7 @@ double TandemEpoch::fill(Station at, std::size_t group, double quota) {
   return quota;
 }
 
-// Each class its part, then what is left over to whoever can use it.
+// Gives each class its part, then the rest to jobs that can use it.
 void TandemEpoch::share(Station at, double heavy) {
   const std::size_t groups = split_ ? 2 : 1;
   double left = 0.0;
@@ -279,7 +279,7 @@ TandemEpoch::Service& TandemEpoch::service_of(Row row) {
   return service_[service_at_[row] - 1];
 }
 
-// Largest remainder; equal ones by order. The sum is rounded up, so that what flows slowly flows.
+// Rounds by largest remainder, ties by order. The sum is rounded up, so that slow flows get a slot.
 void TandemEpoch::to_slots(Station at) {
   const std::int64_t slots = options_.slots[at];
   double sum = 0.0;
@@ -291,7 +291,8 @@ void TandemEpoch::to_slots(Station at) {
       Service& service = service_of(part.row);
       service.share[at] = part.share;
       service.bound[at] = part.share < part.most ? Bound::kRest : part.bound;
-      // A share of many slots is a slot off by rounding: neither the job's most nor all may grow.
+      // Rounding may make a share of many slots a slot too large, so it is cut to the job's maximum
+      // and to all slots.
       const double wanted = std::min(part.share * slots_at(at), jobs_[part.row].most[at]);
       const double whole =
           std::min(std::floor(wanted + kCount), static_cast<double>(slots - given));
@@ -312,8 +313,8 @@ void TandemEpoch::to_slots(Station at) {
   }
 }
 
-// What a job can do at a station within the period, in slot-seconds. Of a phase that has overrun
-// its estimate a part of what was done counts as left.
+// The work that a job can do at a station within the period, in slot-seconds. If a phase has
+// overrun its estimate, a part of the work done counts as left.
 double TandemEpoch::usable(Row row, Station at) const {
   const Job& job = jobs_[row];
   double left = job.left[at] >= 0.0 ? job.left[at] : still_left(job.size[at] - job.left[at]);
@@ -327,7 +328,7 @@ double TandemEpoch::usable(Row row, Station at) const {
   return left * slots_at(at);
 }
 
-// Cuts what a job may have of a station (a share) to whole slot-periods; whether that cut it.
+// Cuts a job's maximum share of a station to whole slot-periods; returns whether it changed.
 bool TandemEpoch::cap(Row row, Station at, double& most) const {
   if (!clock_.any()) return false;
   const double whole = std::floor(most * slots_at(at) + kCount);
@@ -335,7 +336,8 @@ bool TandemEpoch::cap(Row row, Station at, double& most) const {
   return std::exchange(most, capped) > capped;
 }
 
-// Slots that are left over go to jobs that end a phase earlier by them. Shares are what is held.
+// Gives slots that are left over to jobs that end a phase earlier by them. Shares follow the slots
+// held.
 void TandemEpoch::hand_out_rest(Station at) {
   if (!clock_.any()) return;
   rest_parts_.clear();
@@ -359,7 +361,7 @@ void TandemEpoch::hand_out_rest(Station at) {
   }
 }
 
-// Everybody who waits at a station, by rank.
+// Orders all jobs that wait at a station by rank.
 void TandemEpoch::order_all(Station at) {
   auto& [first, rank, parts, turn] = stations_[at];
   turn.clear();
@@ -381,7 +383,7 @@ void TandemEpoch::find_latest() {
   latest_stale_ = false;
 }
 
-// What is put down when a decision begins.
+// Begins a decision: stores its time, slots and period.
 void TandemEpoch::begin_decision(double now, const Both<std::int64_t>& slots, double period) {
   for (Row row = 0; clock_.now() == -kInfinity && row < jobs_.rows(); ++row) {
     if (!jobs_.has(row) || jobs_[row].arrival > -kInfinity) continue;
@@ -397,7 +399,7 @@ void TandemEpoch::begin_decision(double now, const Both<std::int64_t>& slots, do
   service_.clear();
 }
 
-// A station serves who waits for it.
+// Serves the jobs that wait for a station.
 void TandemEpoch::serve(Station at, double heavy) {
   if (options_.slots[at] == 0) return;
   line_up(stations_[at]);
@@ -406,13 +408,15 @@ void TandemEpoch::serve(Station at, double heavy) {
   hand_out_rest(at);
 }
 
-// Jobs that map now and have nothing ready: what they map flows into the shuffle station.
+// Lists jobs that map now and have nothing ready: the work they map flows into the shuffle station.
 void TandemEpoch::line_up_flows() {
   for (std::size_t c = 0; c < 2; ++c) {
     for (const Part& part : stations_[kMapping].parts[c].parts) {
-      if (stations_[kShuffling].first[part.row] < kInfinity) continue;  // stands in line itself
+      // the job waits at the station itself
+      if (stations_[kShuffling].first[part.row] < kInfinity) continue;
       const double rate = part.share * jobs_[part.row].ratio();
-      // As printed, the first job keeps others from shuffling even if it has nothing itself.
+      // As printed in the paper, the first job keeps others from shuffling even if it has nothing
+      // to shuffle.
       if (rate > 0.0 || !lends_) flow_[c].push_back({part.row, rate});
     }
     const std::vector<TandemRank>& rank = stations_[kShuffling].rank;
@@ -444,16 +448,16 @@ std::span<const TandemEpoch::Service> TandemEpoch::decide(
   return told();
 }
 
-// Of a job that gets nothing of a station.
+// The reason why a job gets nothing of a station.
 Bound TandemEpoch::bound_of(Row row, const Service& service, Station at) const {
-  // What it maps could be shuffled.
+  // Whether the work that it maps could be shuffled.
   const bool feeds =
       at == kShuffling && service.share[kMapping] > 0.0 && jobs_[row].size[kShuffling] > 0.0;
   if (stations_[at].first[row] == kInfinity && !feeds) return Bound::kNothing;
   return options_.slots[at] > 0 ? Bound::kOrder : Bound::kNoSlots;
 }
 
-// The services, and those that lost their slots behind them.
+// The services, then jobs that lost their slots.
 std::span<const TandemEpoch::Service> TandemEpoch::told() {
   jobs_.held.begin();
   for (Service& service : service_) {

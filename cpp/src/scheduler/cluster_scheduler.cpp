@@ -9,8 +9,8 @@
 namespace malleable {
 namespace {
 
-// What is known of copying before any job has copied: the jobs of a simulation are all there, so if
-// none of them copies anything, that is known.
+// What is known of copying before any job has copied: a simulation has all its jobs at once, so it
+// knows if none of them copies anything.
 CopySeconds copying_known(const ClusterJobsView& jobs) {
   CopySeconds copying;
   const auto copies = [](double amount) { return amount > 0.0; };
@@ -96,7 +96,7 @@ void ClusterScheduler::follow(ClusterPolicy& policy) {
   in_order_ = policy.fills_in_order();
 }
 
-// Another policy decides from now on, about all jobs that are here.
+// Another policy decides from now on, about all present jobs.
 void ClusterScheduler::hand_over(ClusterPolicy& policy) {
   follow(policy);
   policy_->begin(state_);
@@ -146,7 +146,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
     jobs_[job] = Job{};
     if (estimates_.used()) estimates_.forget(job);
     for (int pool = 0; pool < 2; ++pool) {
-      waiting_[pool].erase(job);  // whoever had the row
+      waiting_[pool].erase(job);  // the job that had the row before
       waiting_[pool].set_rank(job, rank[k]);
       value_[pool][job] = untold();
       if (options_.ageing == 0.0) continue;
@@ -172,7 +172,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   policy_->added(state_, jobs);
 }
 
-// What the next decision has to look at.
+// Marks a job for the next decision.
 void ClusterScheduler::mark(Index job, Phase p) {
   const int pool = pool_of(p);
   note_change(job);
@@ -299,11 +299,11 @@ void ClusterScheduler::started(Index job, Phase p, std::int64_t tasks) {
 void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
                                   std::int64_t finished) {
   PhaseState& s = state_.phases[2 * job + p];
-  // Tasks that ended made room for others, which are younger.
+  // Ended tasks made room for others, which are younger.
   const std::int64_t ended = std::clamp<std::int64_t>(finished - s.finished, 0, s.running);
   s.total = waiting + running + finished;
   s.finished = finished;
-  // A phase that came without tasks, or of which all had ended, has some after all.
+  // A phase that came without tasks, or whose tasks had all ended, has more after all.
   if (estimates_.used() && s.total > finished) {
     if (estimates_.begin_again(2 * job + p) || !estimates_.expects(2 * job + p)) expect(job, p);
   }
@@ -344,7 +344,7 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
     for (const Index node : nodes) policy_->task_finished(state_, job, p, node, seconds);
   }
   if (p == kMap) {
-    // Where nobody says when they began, the oldest ended.
+    // Without reported times, the oldest maps ended.
     map_began(job, -done, std::isnan(seconds) ? 0.0 : state_.now - seconds);
     start_slowly(job);
   } else {
@@ -376,7 +376,7 @@ void ClusterScheduler::returned(Index job, Phase p, std::int64_t tasks) {
 
 void ClusterScheduler::lost(Index job, std::int64_t tasks) {
   PhaseState& maps = state_.phases[2 * job];
-  // Their mean time stays, and how far they were off.
+  // The mean of their seconds stays, and the deviations.
   const double part =
       static_cast<double>(maps.finished - tasks) / static_cast<double>(maps.finished);
   maps.measured *= part;
@@ -413,7 +413,7 @@ void ClusterScheduler::node_left(Index node) {
 }
 
 void ClusterScheduler::set_free(int pool, std::span<const std::int64_t> free) {
-  // What was held for a gang is among them.
+  // Slots that were held for a gang are among them.
   gathering_[pool].nodes.clear();
   state_.free_on[pool].assign(free.begin(), free.end());
   state_.free[pool] = 0;

@@ -9,14 +9,14 @@
 namespace malleable {
 namespace {
 
-constexpr double kNoTarget = 1e300;  // key of jobs that have none: after all others, by arrival
-constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice that
-// Jobs that starve hold one slot in so many at a time, and one slot-second in so many in the long
-// run.
+constexpr double kNoTarget = 1e300;  // key of jobs without a target: after all others, by arrival
+constexpr double kRanked = 1e290;    // keys of jobs in the policy's order: from this to twice this
+// Jobs that starve hold at most one slot in kAgedSlots at a time, and one slot-second in a thousand
+// in the long run.
 constexpr std::int64_t kAgedSlots = 20;
 constexpr double kAgedSeconds = 1000.0;
-// A job that waits stands for so many that will come before faster slots are free. So many jobs are
-// asked at most whether they leave a slow slot to the next one.
+// A waiting job counts as this many jobs that will come before faster slots are free; and the most
+// jobs that may leave a slow slot to the next one.
 constexpr double kToCome = 10.0;
 constexpr std::int64_t kMostAsked = 256;
 
@@ -40,7 +40,7 @@ double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
   return static_cast<double>(running) / value;
 }
 
-// A job that has ready tasks and none that runs starves.
+// Notes whether a job starves: it has ready tasks and no running one.
 void ClusterScheduler::watch_age(Index job, int pool, bool starves) {
   const std::uint8_t how = aged_[pool][job];
   const bool runs = running_of(job, pool) > 0;
@@ -52,19 +52,18 @@ void ClusterScheduler::watch_age(Index job, int pool, bool starves) {
     return;
   }
   if (since < 0.0) since = state_.now;
-  // One timer a job: it waits on when it finds that the job has starved for less.
+  // One timer a job: it is set again if the job has starved for less time.
   if (timed_[pool][job] || aged(job, pool)) return;
   timed_[pool][job] = 1;
   add_timer(since + options_.ageing, 2 * job + static_cast<Index>(pool));
 }
 
-// Whether the job whose timer has come has starved for `ageing` now; its timer goes on if it has
-// not.
+// Whether the job whose timer has come has starved for `ageing`; if not, sets its timer again.
 bool ClusterScheduler::starves_for_long(Index job, int pool) {
   const double since = starving_[pool][job];
   if (since >= 0.0 && state_.now >= since + options_.ageing) return true;
   timed_[pool][job] = 0;
-  if (since >= 0.0) watch_age(job, pool, true);  // it had a task meanwhile
+  if (since >= 0.0) watch_age(job, pool, true);  // it had a running task meanwhile
   return false;
 }
 
@@ -77,15 +76,16 @@ void ClusterScheduler::mark_aged(Index job, int pool, std::uint8_t how) {
   helped_[pool] += is ? 1 : -1;
 }
 
-// What jobs that starved have had so far.
+// Slot-seconds of aged jobs so far.
 double ClusterScheduler::aged_seconds(int pool) const {
   return aged_seconds_[pool] +
          static_cast<double>(helped_[pool]) * (state_.now - aged_until_[pool]);
 }
 
-// Whether one job more may go first. What all slots do in `ageing` seconds is granted at once, so
-// that in a run of some hours every job that starves gets its task. A policy that chooses for nodes
-// leaves slots idle: the help costs others little there, and may be all that such a job ever gets.
+// Whether one more job may go first. The slot-seconds of all slots in `ageing` seconds are granted
+// at once, so that in a run of some hours every job that starves gets a task. A policy that chooses
+// for nodes leaves slots idle: there the help costs other jobs little, and may be the only slot
+// that such a job gets.
 bool ClusterScheduler::may_help(int pool) const {
   const std::int64_t slots = state_.slots[pool];
   if (helped_[pool] >= std::max<std::int64_t>(1, slots / kAgedSlots)) return false;
@@ -137,7 +137,7 @@ void ClusterScheduler::refresh(Index job, int pool) {
   all_short_[pool] += lacks - std::exchange(short_[pool][job], lacks);
 }
 
-// Jobs whose counts or values moved stand where they belong again.
+// Moves jobs whose counts or values changed to their places.
 void ClusterScheduler::settle_places(int pool) {
   let_aged_go_first(pool);
   for (const Index job : displaced_[pool]) {
@@ -157,7 +157,7 @@ Phase ClusterScheduler::next_phase(Index job, int pool) const {
   return state_.eligible(job, kMap) ? kMap : kReduce;
 }
 
-// A job that cannot use what is offered makes room for others until unskip().
+// Skips a job that cannot use the offered slot, until unskip().
 void ClusterScheduler::skip(Index job, int pool) {
   skipped_.push_back(job);
   waiting_[pool].erase(job);
@@ -180,7 +180,7 @@ std::int64_t ClusterScheduler::wanted(int pool, std::int64_t most) {
   return std::min(slots, most);
 }
 
-// A node with a free slot, which the queue of free slots has no longer.
+// Takes a node with a free slot from the queue of free slots.
 Index ClusterScheduler::free_node(int pool) {
   if (!options_.offered) return queue_[pool].pop();
   Index node = 0;
@@ -237,9 +237,9 @@ void ClusterScheduler::look_at_speeds() {
   }
 }
 
-// Work that slots faster than the fastest free one, all of which are busy, would do ahead of a task
-// of the phase for it to end there as late as on the free one; 0 if there are none. If nothing
-// runs, faster slots that are not free are not there either, whatever was said.
+// All slots faster than the fastest free one are busy. Returns the work that these can do before a
+// task of the phase so that it ends there as late as on the free slot; 0 if there are none. If no
+// task runs, faster slots that are not free do not exist, in spite of reports.
 double ClusterScheduler::patience(Index job, Phase p) const {
   const int pool = pool_of(p);
   if (running_[pool] == 0) return 0.0;
@@ -253,8 +253,8 @@ double ClusterScheduler::patience(Index job, Phase p) const {
   return state_.phase(job, p).estimate * (speed / speeds_.rate[place] - slots);
 }
 
-// Whether a job leaves the free slot to the next one, as faster slots would end all its tasks
-// before.
+// Whether a job leaves the free slot to the next job, because faster slots would end all its tasks
+// earlier.
 bool ClusterScheduler::leaves_slow_slot(Index job, Phase p, LeftSlot& left) const {
   if (speeds_.of.empty() || least(job, p) > 1 || aged(job, pool_of(p))) return false;
   const PhaseState& s = state_.phase(job, p);
@@ -264,8 +264,8 @@ bool ClusterScheduler::leaves_slow_slot(Index job, Phase p, LeftSlot& left) cons
   return true;
 }
 
-// The last job that left a slot that all have left, if it takes it after all: it is served later
-// than it could be, and those that wait or will come are served earlier. kNone: the slot idles.
+// If all jobs have left the slot: the last of them, if it should take it after all, because jobs
+// that wait or will come are then served earlier. kNone: the slot idles.
 Index ClusterScheduler::takes_slow_slot(int pool, const LeftSlot& left) const {
   if (left.last == kNone) return kNone;
   const Phase p = next_phase(left.last, pool);
@@ -275,7 +275,7 @@ Index ClusterScheduler::takes_slow_slot(int pool, const LeftSlot& left) const {
   return takes ? left.last : kNone;
 }
 
-// How many tasks of the phase may start on the slots that are free, or on the fastest ones of them.
+// How many tasks of the phase may start on the free slots, or on the fastest of them.
 std::int64_t ClusterScheduler::usable(Index job, Phase p) const {
   const int pool = pool_of(p);
   const bool alike = speeds_.of.empty() || least(job, p) > 1;
@@ -283,7 +283,7 @@ std::int64_t ClusterScheduler::usable(Index job, Phase p) const {
   return std::min({free, state_.phases[2 * job + p].waiting, state_.room(job, pool)});
 }
 
-// How many tasks of the first job start before the next one's turn comes, at most `most`.
+// How many tasks of the first job start before the next job's turn, at most `most`.
 std::int64_t ClusterScheduler::at_once(Index job, int pool, std::int64_t most) const {
   if (aged(job, pool)) return 1;
   if (style_ != ClusterPolicy::Style::kTargets || value_[pool][job] <= 0.0) return most;
@@ -293,7 +293,7 @@ std::int64_t ClusterScheduler::at_once(Index job, int pool, std::int64_t most) c
   return amount;
 }
 
-// Tasks have no place: free slots are all alike but for their nodes' rates.
+// Tasks have no blocks: free slots differ only by their nodes' rates.
 void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   IndexedHeap& waiting = waiting_[pool];
   const auto hold_first = [&] { hold(queue_[pool].pop(), pool, starts); };
@@ -337,7 +337,7 @@ bool ClusterScheduler::offer(Index node, int pool, std::vector<TaskStart>& start
   return taken;
 }
 
-// To whom the policy chooses for this node.
+// Gives the slot to the job that the policy chooses for this node.
 bool ClusterScheduler::offer_to_chosen(Index node, int pool, std::vector<TaskStart>& starts) {
   if (ready_[pool] == 0) return false;
   const auto [job, p] = policy_->choose(state_, node, pool);
@@ -354,7 +354,8 @@ bool ClusterScheduler::offer_to_chosen(Index node, int pool, std::vector<TaskSta
   return true;
 }
 
-// To the first of those that wait that can use it. `first`: whatever that one lacks, it gathers.
+// Gives the slot to the first waiting job that can use it. `first`: only the first job, which
+// gathers slots if it lacks more.
 bool ClusterScheduler::offer_to_first(Index node, int pool, bool first,
                                       std::vector<TaskStart>& starts) {
   IndexedHeap& waiting = waiting_[pool];
@@ -388,19 +389,19 @@ bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& s
   if (gathering_[pool].job != kNone && hold(node, pool, starts)) return true;
   settle_places(pool);
   if (style_ != ClusterPolicy::Style::kNode) return offer_to_first(node, pool, false, starts);
-  // Who has aged, or lost a part of a gang, goes before what a policy would choose.
+  // A job that has aged, or lost a part of a gang, goes before the policy's choice.
   const IndexedHeap& waiting = waiting_[pool];
   const bool first =
       !waiting.empty() && waiting.top_key() == -kNoTarget && waiting.top() != gathering_[pool].job;
   return first ? offer_to_first(node, pool, true, starts) : offer_to_chosen(node, pool, starts);
 }
 
-// Every free slot in the order in which they became free, each offered once.
+// Offers every free slot once, in the order in which they became free.
 void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
   ++passes_;
   for (std::size_t left = queue_[pool].size(); left > 0 && ready_[pool] > 0; --left) {
     const Index node = queue_[pool].pop();
-    // What was refused in this pass is refused again.
+    // A node that was refused in this pass would be refused again.
     if (refused_[node] != passes_) {
       if (offer_one(node, pool, starts)) continue;
       refused_[node] = passes_;
@@ -413,8 +414,8 @@ void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
   add_timer(reconsidered_[pool] = again, kNone);
 }
 
-// Delay scheduling: whether a job leaves this node's slot to others and waits for a node that has a
-// block of its own. A job that has starved for `ageing` takes any.
+// Delay scheduling: whether a job leaves this node's slot to others and waits for a node with one
+// of its blocks. A job that has starved for `ageing` takes any node.
 bool ClusterScheduler::waits_for_block(Index job, Index node) {
   if (!placed(job, kMap) || options_.delay <= 0.0 || aged(job, pool_of(kMap))) return false;
   double& skipped = jobs_[job].skipped;
@@ -429,7 +430,7 @@ bool ClusterScheduler::waits_for_block(Index job, Index node) {
   return state_.now < skipped + options_.delay;
 }
 
-// An unstarted map task, with its block on the node if there is one; it has been taken.
+// Takes an unstarted map task, with its block on the node if there is one.
 Index ClusterScheduler::task_near(Index job, Index node) {
   Index task = state_.blocks.find(job, node);
   if (task == kNone) task = state_.blocks.first(job);

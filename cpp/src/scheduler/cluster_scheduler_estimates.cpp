@@ -1,4 +1,4 @@
-// Seconds of tasks as the scheduler believes them: as told, or learnt (scheduler/job_estimates).
+// The scheduler's estimates of the seconds of tasks: stated, or learnt (scheduler/job_estimates).
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace malleable {
 
-// What is known of a phase's tasks before any ran.
+// Sets the prior of a phase's tasks before any ran.
 void ClusterScheduler::expect(Index job, Phase p) {
   const Index row = 2 * job + p;
   if (!estimates_.used()) {
@@ -22,18 +22,18 @@ void ClusterScheduler::believe(Index row, const LogMean& mean) {
   state_.doubt[row] = mean.variance;
 }
 
-// Reduce tasks that wait for maps hold slots, and do no work.
+// The number of tasks that work: reduce tasks that wait for maps hold slots, and do no work.
 std::int64_t ClusterScheduler::working(Index job, Phase p) const {
   const bool waits = p == kReduce && state_.phases[2 * job].unfinished() > 0;
   return waits ? 0 : state_.phases[2 * job + p].running;
 }
 
-// What is known of tasks now.
+// The posterior of a phase's tasks now.
 LogMean ClusterScheduler::mean_now(Index job, Phase p) const {
   return estimates_.now(2 * job + p, working(job, p), state_.now);
 }
 
-// Of one task while as many run as do now: those that run slow each other down.
+// The time of one task while as many run as now, because running tasks slow each other down.
 LogTimes ClusterScheduler::times_now(Index job, Phase p) const {
   const LogMean known = mean_now(job, p);
   const auto running = static_cast<double>(std::max<std::int64_t>(state_.phase(job, p).running, 1));
@@ -52,7 +52,7 @@ std::optional<LogTimes> ClusterScheduler::times_for_backups(Index job, Phase p) 
 
 void ClusterScheduler::estimate(Index job, Phase p) {
   const Index row = 2 * job + p;
-  // Nothing is expected of jobs that have left, which may still be among those that changed.
+  // Jobs that have left may still be among the changed ones; they have no estimate.
   if (state_.phases[row].total > 0 && estimates_.expects(row)) believe(row, mean_now(job, p));
 }
 
@@ -74,7 +74,7 @@ ClusterScheduler::Estimate ClusterScheduler::estimate_before(Index job, Phase p)
   return estimate_of(2 * job + p, estimates_.before(2 * job + p, told(job, p)));
 }
 
-// Of phases of which no task has ended: what the others have shown meanwhile.
+// Updates phases without an ended task by what the other phases have shown since.
 void ClusterScheduler::expect_again() {
   for (const Phase p : {kMap, kReduce}) {
     for (const Index job : state_.present) {
@@ -88,7 +88,7 @@ void ClusterScheduler::expect_again() {
   }
 }
 
-// What is believed of p of all jobs that are here, program by program.
+// Updates the exponents of all present jobs, program by program.
 void ClusterScheduler::look_at_exponents() {
   if (!estimates_.used() || state_.jobs.group.empty() || !policy_->reads_exponents()) return;
   state_.exponent.resize(state_.jobs.size(), 1.0);
@@ -110,7 +110,8 @@ void ClusterScheduler::look_at_exponents() {
   if (state_.present.empty()) all = state_.learned.speedups;
 }
 
-// Of all jobs that the next decision looks at; places that depend on it follow.
+// Updates the estimates of all jobs that the next decision looks at, and the places that depend on
+// them.
 void ClusterScheduler::estimate_changed() {
   if (estimates_.news()) expect_again();
   look_at_exponents();
@@ -140,7 +141,7 @@ void ClusterScheduler::saw(Index job, Phase p, std::int64_t count, double second
   mark(job, p);
 }
 
-// A phase that is done speaks for those to come.
+// Learns from a phase that is done.
 void ClusterScheduler::learn(Index job, Phase p) {
   const PhaseState& s = state_.phases[2 * job + p];
   if (s.total == 0 || s.finished < s.total) return;

@@ -1,13 +1,13 @@
 // Gangs on slots that become free one by one: minima, or bundles of tasks, which start together or
 // not at all.
 //
-// Where all free slots are seen at once, a gang starts when as many are free as it lacks. Where
-// nodes offer slots one at a time (heartbeats, blocks, policies that choose for nodes), a gang
-// *gathers*: the slots that it gets are held for it, idle, until there are enough, and then its
-// tasks start together. Only one gang gathers at a time in each pool and it comes before all other
-// jobs, so no two gangs wait for each other's slots. It begins when as many slots are free as it
-// lacks, when a policy chose it for a node, or when it has aged. Until it has waited for `delay` it
-// takes only slots of nodes that have a block for it. O(1) a slot.
+// If all free slots are known at once, a gang starts when enough of them are free. If nodes offer
+// slots one at a time (heartbeats, blocks, policies that choose for nodes), a gang *gathers*: the
+// slots that it gets are held for it, idle, until there are enough, and then its tasks start
+// together. Only one gang gathers at a time in each pool and it comes before all other jobs, so no
+// two gangs wait for each other's slots. It begins when as many slots are free as it lacks, when a
+// policy chose it for a node, or when it has aged. Until it has waited for `delay` it takes only
+// slots of nodes that have a block for it. O(1) a slot.
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@ bool ClusterScheduler::starts_together(Index job) const {
   return state_.jobs.starts_together(job, options_.start_together());
 }
 
-// How many tasks it lacks of its minimum, if it is a gang.
+// How many tasks the phase lacks of its minimum, if it is a gang.
 std::int64_t ClusterScheduler::lacks(Index job, Phase p) const {
   if (!starts_together(job)) return 0;
   const PhaseState& s = state_.phases[2 * job + p];
@@ -28,12 +28,12 @@ std::int64_t ClusterScheduler::lacks(Index job, Phase p) const {
   return std::max<std::int64_t>(0, least - s.running);
 }
 
-// How many tasks have to start at once: those that a gang lacks, or a bundle.
+// How many tasks must start at once: the tasks that a gang lacks, or a bundle.
 std::int64_t ClusterScheduler::needs(Index job, Phase p) const {
   return std::max(lacks(job, p), bundled(job, p, 1));
 }
 
-// So many tasks of those that wait in whole bundles, at least one.
+// Rounds `tasks` of the waiting tasks down to whole bundles, at least one.
 std::int64_t ClusterScheduler::bundled(Index job, Phase p, std::int64_t tasks) const {
   const std::int64_t width = state_.jobs.width_of(p, job);
   if (width == 1) return tasks;
@@ -45,7 +45,7 @@ std::int64_t ClusterScheduler::least(Index job, Phase p) const {
   return std::max<std::int64_t>(needs(job, p), 1);
 }
 
-// Whether it lacks tasks of a gang that runs: it fills up before anything else.
+// Whether it lacks tasks of a running gang, which is filled up before any other job.
 bool ClusterScheduler::ran_short(Index job, int pool) const {
   const auto short_of = [&](Phase p) {
     return pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && lacks(job, p) > 0;
@@ -66,7 +66,7 @@ void ClusterScheduler::gather(Index job, Phase p, int pool) {
   if (waits && !options_.offered) add_timer(state_.now + options_.delay, kNone);
 }
 
-// A free slot of a node for the gang that gathers; false if it waits for another one.
+// Holds a free slot of a node for the gang that gathers; false if it waits for another node.
 bool ClusterScheduler::hold(Index node, int pool, std::vector<TaskStart>& starts) {
   Gathering& own = gathering_[pool];
   const Index job = own.job;

@@ -1,17 +1,18 @@
-// When reduce tasks may start: once enough maps have ended, or earlier where the maps will probably
-// have ended by the time copying has (kernel/early_reduces).
+// When reduce tasks may start: once enough maps have ended, or earlier if the maps will probably
+// end before the copying does (kernel/early_reduces).
 //
 // If tasks can be ended (`take_back`), reduce tasks also start early in slots that no ready task
-// wants, as soon as one map has ended and the chance is a tenth that all maps end while a reduce
-// task copies everything, if copying takes as long as ever; before anything is known of copying, as
-// soon as no map waits. And if a map, or a reduce task whose maps have ended, finds no slot, a
-// reduce task that waits for maps gives its slot back and waits for another one: of the job whose
-// maps have the least chance, below a half, to end while one copies what is there. It has only
-// copied. The tasks of its job that wait are not ready any more.
+// wants, as soon as one map has ended and the chance is at least a tenth that all maps end while a
+// reduce task copies everything, if copying takes as long as the longest so far. Before anything is
+// known of copying, they start as soon as no map waits. If a map, or a reduce task whose maps have
+// ended, finds no slot, a reduce task that waits for maps gives its slot back and waits for another
+// one; it has only copied. It belongs to the job whose maps have the least chance, below a half, to
+// end while a reduce task copies the present outputs. The waiting reduce tasks of this job are then
+// not ready any more.
 //
-// A job's maps are looked at when one begins or ends, or by the clock, more seldom the more of
-// them run and the older they are: O(maps that run) a look. A slot that is looked for costs
-// O(jobs whose reduce tasks wait for maps) at most, and O(1) while none of them is to be ended.
+// A job's maps are checked when one begins or ends, or by a timer, less often the more of them run
+// and the older they are: O(running maps) a check. A search for a slot costs at most O(jobs whose
+// reduce tasks wait for maps), and O(1) while none of them may be ended.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -22,15 +23,16 @@
 namespace malleable {
 namespace {
 
-// The chance of all maps to end in time for an early start; less if a task that starts in vain can
-// be ended.
+// The least chance that all maps end in time for an early start; it is lower if tasks that start in
+// vain can be ended.
 constexpr double kLikelyInTime = 0.8, kLikelyEnough = 0.65, kEven = 0.5;
-// The same for a slot that nobody wants. Nothing is lost there at any chance; but the smaller it
-// is, the more tasks start in vain and are ended again.
+// The same for a slot that no other task wants. Nothing is lost there at any chance, but the
+// smaller it is, the more tasks start in vain and are ended again.
 constexpr double kHope = 0.1;
-// So many maps that run are looked at whenever one starts or ends.
+// Up to this many running maps are checked whenever one starts or ends.
 constexpr std::size_t kFewMaps = 8;
-// Else again after this part of what could be copied, of a map's mean time or of its age.
+// Otherwise they are checked again after this part of the copying time, of a map's mean time or of
+// its age.
 constexpr double kOfCopying = 0.125, kOfMap = 0.0625;
 
 }  // namespace
@@ -53,7 +55,7 @@ void ClusterScheduler::start_slowly(Index job) {
   }
 }
 
-// So many maps of the job have begun, or (below 0) those that began about then have ended.
+// `count` maps of the job have begun, or (below 0) maps that began about `when` have ended.
 void ClusterScheduler::map_began(Index job, std::int64_t count, double when) {
   if (!foresees_ || state_.phases[2 * job + 1].total == 0) return;
   std::vector<double>& began = jobs_[job].began;
@@ -69,8 +71,8 @@ void ClusterScheduler::map_began(Index job, std::int64_t count, double when) {
   if (jobs_[job].early > 0) calm_ = 0.0;
 }
 
-// The chances that all maps end while a reduce task copies what is there, or everything; what they
-// say of the job's reduce tasks.
+// Computes the chances that all maps end while a reduce task copies the present outputs, or all
+// outputs, and applies them to the job's reduce tasks.
 void ClusterScheduler::foresee(Index job) {
   Job& own = jobs_[job];
   if (takes_back_ ? !copying_.unknown() && !(copying_.most() > 0.0) : !(copying_.low() > 0.0))
@@ -98,13 +100,13 @@ void ClusterScheduler::look_at_chances(Index job) {
   ages_.clear();
   for (const double began : own.began) ages_.push_back(state_.now - began);
   const auto waiting = static_cast<double>(maps.waiting);
-  // Of jobs whose reduce tasks could be ended the least chance is looked for.
+  // If reduce tasks can be ended, the job with the least chance is needed.
   const double likely = takes_back_ ? kLikelyEnough : kLikelyInTime;
   const double enough = own.early > 0 ? 0.0 : own.foreseen ? kEven : likely;
   own.soon = chance_of_ends(ages_, waiting, times, there, enough);
   if (takes_back_) own.hope = chance_of_ends(ages_, waiting, times, all, kHope);
   const double mean = times.seconds(), longest = takes_back_ ? all : there;
-  // Before that many have started, a look would be in vain.
+  // Before that many maps have started, a check cannot succeed.
   if (waiting * mean >= longest * static_cast<double>(own.began.size())) return;
   // The chance changes as slowly as the youngest map is old.
   const double scale = std::max(mean, ages_.back());
@@ -125,7 +127,7 @@ void ClusterScheduler::follow_chances(Index job) {
   hopeful_.push_back(job);
 }
 
-// By the clock, unless a look is to come.
+// Sets a timer for the next check, unless one is set.
 void ClusterScheduler::look_again(Index job) {
   Job& own = jobs_[job];
   if (own.looked_for || own.look <= state_.now || state_.phases[2 * job + 1].ready) return;
@@ -134,7 +136,7 @@ void ClusterScheduler::look_again(Index job) {
   std::push_heap(looks_.begin(), looks_.end(), std::greater<>());
 }
 
-// Looks that are due.
+// Makes the checks that are due.
 void ClusterScheduler::look_at_maps() {
   while (!looks_.empty() && looks_.front().first <= state_.now) {
     const Index job = looks_.front().second;
@@ -145,7 +147,7 @@ void ClusterScheduler::look_at_maps() {
   }
 }
 
-// Reduce tasks that wait for slots may not start yet, after all.
+// Makes waiting reduce tasks not ready again.
 void ClusterScheduler::hold_back(Index job) {
   PhaseState& reduces = state_.phases[2 * job + 1];
   const std::int64_t waiting = reduces.waiting;
@@ -161,26 +163,26 @@ void ClusterScheduler::started_early(Index job, std::int64_t tasks) {
   const PhaseState& reduces = state_.phases[2 * job + 1];
   Job& own = jobs_[job];
   if (!takes_back_ || state_.phases[2 * job].unfinished() == 0) return;
-  if (reduces.ready && !own.foreseen) return;  // somebody wanted that
+  if (reduces.ready && !own.foreseen) return;  // the engine made them ready
   own.early += tasks;
   calm_ = 0.0;
   if (!std::exchange(own.is_early, true)) early_.push_back(job);
 }
 
-// Whether reduce tasks of the job may start where no ready task wants the slot.
+// Whether reduce tasks of the job may start in slots that no ready task wants.
 bool ClusterScheduler::hopes(Index job) const {
   const PhaseState& reduces = state_.phases[2 * job + 1];
   return jobs_[job].hope >= kHope && !reduces.ready && reduces.waiting > 0;
 }
 
-// How many of these, as the job's own maps come first.
+// How many of these may start, because the job's own maps come first.
 std::int64_t ClusterScheduler::early_room(Index job) const {
   const std::int64_t maps = state_.cluster.generic ? state_.phases[2 * job].waiting : 0;
   const std::int64_t room = state_.room(job, pool_of(kReduce)) - maps;
   return std::min(state_.phases[2 * job + 1].waiting, room);
 }
 
-// The most hopeful job first.
+// Starts reduce tasks early, first of the job with the best chance.
 void ClusterScheduler::start_early(int pool, std::vector<TaskStart>& starts) {
   if (!takes_back_ || pool != pool_of(kReduce)) return;
   while (state_.free[pool] > 0 && !hopeful_.empty() && wanted(pool, 1) == 0) {
@@ -197,7 +199,7 @@ void ClusterScheduler::start_early(int pool, std::vector<TaskStart>& starts) {
   }
 }
 
-// Whether more maps, and reduce tasks whose maps have ended, look for a slot than are free.
+// Whether more maps, and reduce tasks whose maps have ended, need slots than are free.
 bool ClusterScheduler::tasks_lack_slots(int pool, std::int64_t freed) {
   std::int64_t left = state_.free[pool] + freed;
   if (ready_[pool] <= left) return false;

@@ -6,7 +6,7 @@
 namespace malleable {
 namespace {
 
-// A phase that goes on shows its program more when it has so many times more tasks.
+// A running phase reports again to its program when it has this many times more ended tasks.
 constexpr double kMoreTasks = 1.5;
 
 }  // namespace
@@ -24,7 +24,7 @@ void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, dou
     const double off = before > 0.0 ? now - own.began / before : 0.0;
     own.apart += off * off * before * change / (before + change);
     own.began += change * now;
-  } else {  // those that stop running are as old as those that go on
+  } else {  // tasks that stop running count as old as the others
     own.apart += own.apart * change / before;
     own.began += own.began * change / before;
   }
@@ -44,8 +44,8 @@ bool JobEstimates::ended(Index row, const TaskEstimates::Stated& told, std::int6
   const auto count = static_cast<double>(tasks), left = static_cast<double>(running);
   if (silent(row)) showed_ += 1.0;
   own.seen.finished(count, seconds, now);
-  // They began when their seconds say, the others at `now` at the latest; moved() took them to be
-  // as old as the others.
+  // Ended tasks began `seconds` ago, the others at `now` at the latest; moved() counted all as
+  // equally old.
   if (left > 0.0) {
     const double all = count + left, before = own.began * all / left, began = now - seconds;
     own.began = std::min(before - count * began, left * now);

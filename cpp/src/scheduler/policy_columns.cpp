@@ -8,7 +8,7 @@
 namespace malleable {
 namespace {
 
-// Of a phase's work that is left.
+// Variance of a phase's work left.
 double variance(const ClusterState& state, Index job, Phase p) {
   const auto left = static_cast<double>(state.phase(job, p).unfinished());
   if (left <= 0.0) return 0.0;

@@ -24,7 +24,7 @@ struct Called {
 struct Named {
   std::uint8_t code;
   consteval Named(const char* name) : code(place_of(kEventColumns, name)) {}
-  // Of a column that a scheduler is told, all of which have a place in the list.
+  // The place of a column of a scheduler's calls; all have one in the list.
   static Named of(std::string_view name) {
     std::size_t k = 0;
     while (k < kEventColumns.size() && kEventColumns[k] != name) ++k;
@@ -65,9 +65,9 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
 
-  // The next call, whose columns stay until the one after; false: there is none.
+  // Reads the next call, whose columns stay valid until the call after it; false: there is none.
   bool next() {
-    // What nobody looked at would be left out of the replay without a word.
+    // A column that was not read would be silently left out of the replay.
     for (const std::uint8_t name : given_) {
       if (!columns_[name].seen) {
         throw std::invalid_argument("call " + std::to_string(number_) + " has a column '" +
@@ -194,7 +194,7 @@ std::int64_t add(Reader& r, Scheduler& scheduler) {
       static_cast<ClusterJobsView&>(jobs));
   jobs.parents = r.integers("parents");
   jobs.parents_offset = r.integers("parents_offset");
-  const auto ids = r.integers("ids");  // which all that follows is about
+  const auto ids = r.integers("ids");  // ids of all other columns
   const auto made = scheduler.add(jobs, r.now());
   if (!std::ranges::equal(made, ids)) r.damaged();
   return static_cast<std::int64_t>(made.size());
@@ -225,7 +225,7 @@ void update(Reader& r, Scheduler& scheduler) {
   scheduler.update(r.integers("ids"), changes, r.now());
 }
 
-// What is told of tasks; false: the call is another one.
+// Replays a call about tasks; false: it is another call.
 bool tell_tasks(Reader& r, Scheduler& scheduler) {
   using Tell = std::int64_t (Scheduler::*)(const Scheduler::Tasks&, double);
   struct Stated {
@@ -249,7 +249,7 @@ bool tell_tasks(Reader& r, Scheduler& scheduler) {
   return false;
 }
 
-// Whatever no answer is compared of; returns how many jobs came.
+// Replays calls without an answer to compare; returns how many jobs came.
 std::int64_t tell(Reader& r, Scheduler& scheduler) {
   if (r.is("add")) return add(r, scheduler);
   if (tell_tasks(r, scheduler)) return 0;
@@ -302,7 +302,8 @@ bool same_starts(const Reader& r, std::span<const Scheduler::Start> starts) {
   return true;
 }
 
-// Slots that two decisions give to different jobs; `given`, by row, is all 0 before and after.
+// The number of slots that two decisions give to different jobs; `given`, by row, is all 0 before
+// and after.
 double moved_between(std::span<const Scheduler::Row> one, std::span<const Scheduler::Row> two,
                      std::vector<std::array<std::int64_t, 2>>& given) {
   std::size_t rows = given.size();

@@ -72,7 +72,7 @@ void Scheduler::advance(double now) {
   core_.expire();
 }
 
-// A number that no flow has.
+// An unused number for a flow.
 Index Scheduler::take_flow() {
   if (free_flows_.empty()) {
     flows_.emplace_back();
@@ -83,7 +83,7 @@ Index Scheduler::take_flow() {
   return flow;
 }
 
-// Rows for so many jobs: their numbers in fresh_, their ids in added_.
+// Makes rows for `count` jobs: row numbers in fresh_, ids in added_.
 void Scheduler::make_rows(std::size_t count) {
   fresh_.clear();
   added_.clear();
@@ -115,7 +115,7 @@ void Scheduler::fill_rows(const Additions& jobs) {
   fill_node_rates(jobs.node_rates);
 }
 
-// The column begins with the first job that has rates of its own.
+// The column exists from the first job with node_rates on.
 void Scheduler::fill_node_rates(std::span<const double> given) {
   if (given.empty() && table_.node_rates.empty()) return;
   const std::size_t width = 2 * nodes_.view().types();
@@ -229,7 +229,7 @@ std::int64_t Scheduler::each(const Tasks& tasks, double now, const Apply& apply)
   std::int64_t ignored = 0;
   const std::size_t n = tasks.ids.size();
   for (std::size_t k = 0; k < n; ++k) {
-    // Jobs are scattered over memory.
+    // Prefetches, because jobs are scattered in memory.
     const auto job_at = [&](std::size_t then) {
       const Index row = then < n ? JobIds::row_of(tasks.ids[then]) : kNone;
       return row < ids_.rows() ? row : kNone;
@@ -248,7 +248,7 @@ std::int64_t Scheduler::each(const Tasks& tasks, double now, const Apply& apply)
   return ignored;
 }
 
-// Whatever held them back, so many tasks have started; returns how many there were not.
+// `count` tasks have started, even if they were not ready; returns how many of them do not exist.
 std::int64_t Scheduler::begin(Index row, Phase p, std::int64_t count) {
   if (!jobs_[row].here) come(row);
   const PhaseState& s = core_.state().phase(row, p);
@@ -304,7 +304,7 @@ std::int64_t Scheduler::lost(const Tasks& tasks, double now) {
   });
 }
 
-// A task that is named and has blocks is one that will run again.
+// A task with blocks that is named will run again.
 void Scheduler::put_back(Index row, Phase p, const Tasks& tasks, std::size_t k) {
   const bool named = !tasks.task.empty() && tasks.task[k] >= 0 && p == kMap;
   if (named && core_.state().blocks.has_blocks(row) && tasks.task[k] < table_.tasks[p][row]) {
@@ -321,8 +321,8 @@ void Scheduler::ready(std::span<const std::int64_t> ids, std::span<const std::in
   });
 }
 
-// What tasks take, from slot-seconds that were seen: those that run are half done on average.
-// Reduce tasks that wait for maps do nothing.
+// Estimates the seconds of tasks from slot-seconds seen: running tasks are half done on average.
+// Reduce tasks that wait for maps do no work.
 void Scheduler::learn(Index row, Phase p, double running, double now) {
   Job& job = jobs_[row];
   const bool waits = p == kReduce && core_.state().phase(row, kMap).unfinished() > 0;
@@ -332,7 +332,7 @@ void Scheduler::learn(Index row, Phase p, double running, double now) {
 
 namespace {
 
-// What a task took on average: as is said, or as slots were busy while so many ended.
+// The mean seconds of a task: as reported, or from the busy slot-seconds while tasks ended.
 double mean_seconds(const Scheduler::Counts& counts, Phase p, std::size_t k, double busy,
                     double ended) {
   if (!counts.seconds[p].empty() && !std::isnan(counts.seconds[p][k])) return counts.seconds[p][k];
@@ -458,7 +458,7 @@ void Scheduler::recall(const TaskEstimates::History& history) {
   core_.recall(history);
 }
 
-// The job is gone; what waits for it comes, or goes as well.
+// The job leaves; jobs that wait for it come, or leave, too.
 void Scheduler::leave(Index first, bool finished) {
   leaving_.assign(1, first);
   for (std::size_t k = 0; k < leaving_.size(); ++k) {

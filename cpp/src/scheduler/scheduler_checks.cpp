@@ -44,7 +44,8 @@ void check_people(const char* field, std::span<const Scheduler::Person> people) 
   }
 }
 
-// Numbers of users, some of whom the call names first; a scheduler without users has one.
+// Checks numbers of users, some of which are new in this call; a scheduler without users has one
+// user.
 void Scheduler::check_users(std::span<const std::int64_t> users,
                             std::span<const Person> people) const {
   check_people("user", people);
@@ -135,7 +136,7 @@ void Scheduler::check(const Counts& counts) const {
   }
 }
 
-// Minima and maxima as they would be.
+// Checks minima and maxima as they would be after the change.
 void Scheduler::check(const Changes& changes, std::span<const Index> rows) const {
   const std::size_t count = rows.size();
   check_given("weight", changes.weight, count);

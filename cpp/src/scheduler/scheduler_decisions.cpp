@@ -1,4 +1,4 @@
-// Who should have how many slots: what the policy says, as targets, and what of it is told again.
+// Decisions: the policy's answer as slots of jobs, and which rows have changed.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace malleable {
 
-// Rows of flows that are gone may be others' once the policy has decided without them.
+// Rows of flows that left may be used again once the policy has decided without them.
 void Scheduler::release_rows() {
   for (const Index number : limbo_) {
     for (const Index row : flows_[number].rows) ids_.remove(row);
@@ -17,7 +17,7 @@ void Scheduler::release_rows() {
   limbo_.clear();
 }
 
-// Where a policy gives ranks: those that could use slots, in their order.
+// For policies that give ranks: updates the order of the jobs that could use slots.
 void Scheduler::bring_in_order(int pool) {
   using To = IncrementalOrder<Place>::Place;
   std::vector<std::uint8_t>& has_place = has_place_[pool];
@@ -41,7 +41,7 @@ void Scheduler::bring_in_order(int pool) {
   order_[pool].settle();
 }
 
-// Slots in that order.
+// Gives slots in that order.
 void Scheduler::rank_targets(int pool) {
   std::int64_t left = core_.state().slots[pool];
   for (Place& place : order_[pool].entries()) {
@@ -53,7 +53,7 @@ void Scheduler::rank_targets(int pool) {
   }
 }
 
-// Slots of a pool, of a job that could use `demand`.
+// The slots of a job in a pool, of which it could use `demand`.
 std::int64_t Scheduler::target(Index row, int pool, const ClusterState::Demand& demand) const {
   if (core_.style() == ClusterPolicy::Style::kRanks) return ranked_[pool][row];
   double value = core_.value(row, pool);
@@ -81,7 +81,7 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
   release_rows();
   const int pools = nodes_.generic ? 1 : 2;
   if (core_.style() == ClusterPolicy::Style::kRanks) {
-    // Slots that change are noted job by job: only once all are in order.
+    // rank_targets() notes changes job by job, so all orders must be updated first.
     for (int pool = 0; pool < pools; ++pool) bring_in_order(pool);
     for (int pool = 0; pool < pools; ++pool) rank_targets(pool);
   }
@@ -102,7 +102,7 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
   return rows_;
 }
 
-// What is said of a row again.
+// Writes a row of the decision, if it changed.
 void Scheduler::say(Index row) {
   Row& own = said_[row];
   own.id = ids_.id_of(row);

@@ -1,4 +1,4 @@
-// Expected ends: what is left of all jobs, as kernel/expected_ends takes it.
+// Expected ends: converts the work left of all jobs for kernel/expected_ends.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,7 +11,7 @@ namespace malleable {
 namespace {
 
 // The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p): shares of heSRPT (Berg, Vesilo
-// and Harchol-Balter 2020), in which jobs that end leave the others' proportions as they are.
+// and Harchol-Balter 2020), whose proportions do not change when jobs end.
 void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
   constexpr double kMostSpeedup = 0.999;
   std::vector<std::size_t> order(jobs.size());
@@ -26,7 +26,7 @@ void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
   }
 }
 
-// What is left of a job's phases; returns the work that this is believed to be.
+// Fills what is left of a job's phases; returns the estimated work.
 double look_at_phases(const ClusterScheduler& core, Index row, bool here, LeftJob& job) {
   double work = 0.0;
   for (const Phase p : {kMap, kReduce}) {

@@ -64,7 +64,7 @@ void BlockReads::find_next_end() {
   for (const Read& read : reads_) next_end_ = std::min(next_end_, read.end);
 }
 
-// The link that fills up first, whose reads stay as they are; then the next one.
+// Fixes the rates of the reads of the link that fills up first; then of the next one.
 void BlockReads::share() {
   for (Link& link : links_) {
     link.room = link.capacity;

@@ -20,8 +20,8 @@ std::size_t types_of(const ClusterView& cluster) {
   return static_cast<std::size_t>(most) + 1;
 }
 
-// Seconds of a task as they are said: as told, nothing, or the truth; the prior where there is
-// none.
+// The estimated seconds of tasks that policies see at first: given estimates; with `learn` 0, that
+// is, none; otherwise true means, or the prior for phases without tasks.
 std::vector<double> believed(const ClusterJobsView& jobs, const ClusterOptions& options,
                              std::span<const double> estimate) {
   if (!estimate.empty()) return {estimate.begin(), estimate.end()};
@@ -72,7 +72,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
 
 ClusterSimulation::Event ClusterSimulation::pop() {
   const Event event = events_.pop();
-  // The group that ends next will be far away in memory.
+  // Prefetch the group that ends next, because it is far away in memory.
   if (!events_.empty() && events_.front().kind() == Kind::kFinish) {
     fetch(&groups_[events_.front().what]);
   }
@@ -113,12 +113,12 @@ void ClusterSimulation::integrate(double until) {
 double ClusterSimulation::next_event() const {
   double next = events_.empty() ? kInfinity : events_.front().time();
   next = std::min({next, arrivals_.next_time(), clocks_.next_end(), looks_, reads_.next_end()});
-  // Whoever has waited long enough gets nothing where no slot is free, or ever will be.
+  // If no slot is free, or ever will be, long waits do not matter.
   if (next == kInfinity && state().free[0] + state().free[1] == 0) return kInfinity;
   return std::min(next, scheduler_.next_timer());
 }
 
-// All that ends now, and nodes that leave or return; true if there was any.
+// Handles all ends now, and nodes that leave or return; true if there was any.
 bool ClusterSimulation::end_tasks_and_reads() {
   const double now = state().now;
   bool any = false;
@@ -143,7 +143,7 @@ bool ClusterSimulation::end_tasks_and_reads() {
         finish(event.what);
         break;
       case Kind::kReady:
-        // Unless maps run again in the meantime.
+        // Unless maps run again now.
         if (outputs_.copied(event.what) <= now && phase(2 * event.what).unfinished() == 0) {
           scheduler_.make_ready(event.what, kReduce);
         }
@@ -167,7 +167,7 @@ void ClusterSimulation::come() {
 
 void ClusterSimulation::hear_heartbeats(bool news, bool happened) {
   const bool gave_up = (news || happened) && heartbeats_.hear();
-  if (news || gave_up) {  // tasks are there that were not there before: idle nodes report
+  if (news || gave_up) {  // new tasks can start: idle nodes report
     for (Index node = 0; node < up_.size(); ++node) schedule_heartbeat(node);
   }
   while (!events_.empty() && events_.front().time() == state().now &&
@@ -202,7 +202,7 @@ void ClusterSimulation::give_slots(bool happened) {
 
 void ClusterSimulation::advance(double until) {
   const auto idle = [&] { return state().present.empty() && arrivals_.all_came(); };
-  while (!idle()) {  // nodes may still come and go, for nobody
+  while (!idle()) {  // without jobs, nodes may still come and go
     const double event = next_event();
     const double next = std::min(event, scheduler_.due([event] { return event; }));
     if (next > until || next == kInfinity) break;

@@ -1,15 +1,15 @@
 // Backup tasks: second attempts of tasks that will probably run for long (kernel/backup_gain).
 //
-// They begin in slots that no ready task wants, the largest gain first, one for each task whose
-// phase has no task that waits and one that has ended. The first attempt to end counts; its task
-// has taken from the start of the first attempt until then. The other one ends in vain at once, and
+// They begin in slots that no ready task wants, the largest gain first, at most one for each task,
+// in phases without waiting tasks and with an ended task. The first attempt to end counts; the time
+// of its task runs from the start of the first attempt. The other attempt ends in vain at once, and
 // so does the backup task that began last as soon as a ready task wants its slot. If tasks cannot
-// be taken back, every attempt runs to its end, and the least gain follows what backup tasks have
-// shown. If one of two attempts fails or leaves with its node, the other one goes on alone.
+// be taken back, every attempt runs to its end, and the least gain is learnt from backup tasks. If
+// one of two attempts fails or leaves with its node, the other one goes on alone.
 //
-// With backup tasks each group is one attempt. A look for gains costs O(groups), at most one look
-// an epoch; looks come at events, and by the clock after a sixteenth of a task's mean time, or of
-// how long it has run: O(log(age / mean)) looks a task.
+// With backup tasks each group is one attempt. A search for gains costs O(groups), at most one an
+// epoch. It happens at events, and by a timer after a sixteenth of a task's mean time, or of its
+// age: O(log(age / mean)) searches a task.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -67,7 +67,7 @@ void ClusterSimulation::look_for_backups(int pool) {
     phase = lone.phase;
     if (!times) continue;
     lone.worth = scheduler_.backup_gain(p, now - lone.began, *times);
-    // What is expected of an old attempt changes as slowly as the attempt is old.
+    // The gain of an old attempt changes the more slowly the older it is.
     soonest = std::min(soonest, std::max(times->seconds(), now - lone.began));
   }
   const double least = options_.take_back ? LeastGain::kLeast : least_gain_.shown();
@@ -87,7 +87,7 @@ void ClusterSimulation::look_for_backups(int pool) {
   looks_ = std::min(looks_, std::max(later, std::nextafter(now, kInfinity)));
 }
 
-// When an attempt began, without what it waited for maps.
+// The start of an attempt, moved forward by its waiting for maps.
 double ClusterSimulation::began(Index group) const {
   const TaskGroup& g = groups_[group];
   const double maps = map_completion[g.phase / 2];
@@ -102,18 +102,18 @@ void ClusterSimulation::end_beside(Index group) {
   if (clocks_.used()) clocks_.beside(g.phase, -1, state().now);
 }
 
-// An attempt ends, and the other one, if there is one, goes on alone. An event that still refers to
-// its group finds it empty.
+// Ends an attempt; the other one, if there is one, goes on alone. An event that still refers to its
+// group finds it empty.
 void ClusterSimulation::drop_attempt(Index group) {
   TaskGroup& g = groups_[group];
   const double now = state().now;
-  // What an attempt took whose task had ended has been counted as it went on.
+  // The time of an attempt whose task had ended was counted as it ran.
   if (g.twin == kNone) {
     --in_vain_;
   } else {
     totals_.wasted += now - g.start;
   }
-  // The slot of a backup task that goes on is its task's.
+  // The remaining attempt, also a backup task, now holds its task's slot.
   end_beside(g.beside ? group : g.twin);
   if (g.twin != kNone) {
     TaskGroup& other = groups_[g.twin];
@@ -128,8 +128,8 @@ void ClusterSimulation::drop_attempt(Index group) {
   if (g.reads) drop_group(group);
 }
 
-// Of an attempt whose end has come: true if it is not its task's end. Else the other attempt ends
-// in vain, or goes on beside.
+// For an attempt that ends: true if its task had ended already. Otherwise the other attempt ends in
+// vain, or goes on beside.
 bool ClusterSimulation::ends_beside(Index group) {
   TaskGroup& g = groups_[group];
   const bool alone = g.twin == kNone;
@@ -183,7 +183,7 @@ void ClusterSimulation::begin_backup(const Lone& lone, Index node) {
   if (clocks_.used()) clocks_.beside(phase, 1, now);
 }
 
-// Of a phase whose tasks will wait for maps again.
+// Drops the backup tasks of a phase whose tasks will wait for maps again.
 void ClusterSimulation::drop_backups_of(Index phase) {
   for (Index group = 0; group < groups_.size(); ++group) {
     const TaskGroup& g = groups_[group];

@@ -2,17 +2,17 @@
 //
 // A job needs the outputs of its maps while a reduce task has not started or has not copied all of
 // them (with copy-compute splitting: while copying goes on). Then all its finished maps on a node
-// that leaves run again, as Hadoop lets them. A reduce task that is still copying is taken to have
-// copied from the other nodes first: what it waits for are the maps that run again, each of which
-// releases its part as it did before, so the formula of sim/cluster.hpp holds with the new times.
-// Reduce tasks that have copied everything go on. Should one of them fail later, or be killed, its
-// job needs outputs again, and those that left in the meantime are made again then. Costs O(groups
-// of tasks + maps of the jobs present) for a node.
+// that leaves run again, as Hadoop lets them. A reduce task that is still copying counts as having
+// copied from the other nodes first: it waits for the maps that run again, each of which releases
+// its part as before, so the formula of sim/cluster.hpp holds with the new times. Reduce tasks that
+// have copied everything go on. If one of them fails later, or is killed, its job needs outputs
+// again, and the outputs lost until then are made again. Costs O(groups of tasks + maps of the
+// present jobs) for a node.
 //
-// Reduce tasks that wait for maps give their slots to other tasks where the scheduler says so
-// (scheduler/cluster_scheduler_reduces.cpp). With generic slots, they may come to hold so many
-// slots that nothing can start any more; then as many of them as the first job with waiting maps
-// needs give their slots to these maps. They wait for slots again, and what they copied is gone.
+// Reduce tasks that wait for maps give their slots to other tasks if the scheduler says so
+// (scheduler/cluster_scheduler_reduces.cpp). With generic slots, they may hold so many slots that
+// no task can start any more. Then as many of them as the first job with waiting maps needs give
+// their slots to these maps. They wait for slots again, and their copies are lost.
 #include <algorithm>
 
 #include "malleable/sim/cluster.hpp"
@@ -42,10 +42,10 @@ bool ClusterSimulation::needs_outputs(Index job) {
   return false;
 }
 
-// The maps whose outputs left.
+// Runs the maps again whose outputs left.
 void ClusterSimulation::run_maps_again(Index job) {
   drop_backups_of(2 * job + 1);
-  const Index groups = groups_.size();  // those that are parked come behind
+  const Index groups = groups_.size();  // newly parked groups come after these
   for (Index group = 0; group < groups; ++group) {
     if (groups_[group].phase == 2 * job + 1 && copies(group)) park_again(group);
   }
@@ -59,7 +59,7 @@ void ClusterSimulation::run_maps_again(Index job) {
   scheduler_.lost(job, lost);
 }
 
-// The reduce tasks of a group wait for maps once more; the group's event, if any, finds it empty.
+// Makes the reduce tasks of a group wait for maps again; the group's event, if any, finds it empty.
 void ClusterSimulation::park_again(Index group) {
   parked_ += static_cast<std::int64_t>(groups_[group].count);
   const Index fresh = groups_.make();
@@ -70,7 +70,7 @@ void ClusterSimulation::park_again(Index group) {
   park(fresh);
 }
 
-// Whether reduce tasks that wait for maps hold slots without which nothing ever starts.
+// Whether reduce tasks that wait for maps hold all slots, so that no task could ever start.
 bool ClusterSimulation::stuck() const {
   for (const Index job : state().present) {
     for (const Phase p : {kMap, kReduce}) {
@@ -111,7 +111,7 @@ void ClusterSimulation::make_room() {
   }
 }
 
-// The latest of a job's reduce tasks that wait for maps gives its slot back.
+// Ends the latest of a job's reduce tasks that wait for maps, which frees its slot.
 void ClusterSimulation::evict(Index job) {
   auto& parked = jobs_[job].parked;
   const Index group = parked.back();
@@ -131,7 +131,7 @@ void ClusterSimulation::evict(Index job) {
   scheduler_.returned(job, kReduce, 1);
 }
 
-// Slots for tasks that find none; false: there are none to be had.
+// Frees slots for tasks that find none; false: none can be freed.
 bool ClusterSimulation::take_back_reduces(int pool) {
   bool any = false;
   for (Index job = kNone; (job = scheduler_.to_take_back(pool)) != kNone; any = true) evict(job);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint8_t kStarted = 0, kOutputLost = 4, kBackupStarted = 5;
 
-// Slots of one kind on a node, from `next` up to the end never used.
+// Slots of one kind on a node; slots from `next` on were never used.
 struct Pool {
   std::int64_t next;
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> free;

@@ -60,7 +60,7 @@ void ClusterSimulation::maps_done(Index job) {
   own.parked.clear();
 }
 
-// A group's end becomes an event: now or, below linear speed-up, in its phase's own time.
+// Makes a group's end an event, or, below linear speed-up, an end in its phase's own time.
 void ClusterSimulation::schedule(Index group) {
   TaskGroup& g = groups_[group];
   const double now = state().now;
@@ -72,7 +72,7 @@ void ClusterSimulation::schedule(Index group) {
   }
 }
 
-// The slots of a group that ends become free, node by node: nodes_, if the policy listens. Returns
+// Frees the slots of a group that ends, node by node; fills nodes_ if the policy listens. Returns
 // its last task.
 inline Index ClusterSimulation::free_slots_of(Index group) {
   const TaskGroup& g = groups_[group];
@@ -110,7 +110,7 @@ void ClusterSimulation::finish(Index group) {
   const Index last = free_slots_of(group);
   if (clocks_.used()) clocks_.touch(phase, state().now);
   const bool fails = g.fails;
-  // As an engine would see it.
+  // The seconds that an engine would measure.
   const double seconds = clocks_.used() ? state().now - g.began : g.seconds;
   const double copying = g.copying;
   groups_.clear(group, last);
@@ -129,7 +129,7 @@ void ClusterSimulation::finish(Index group) {
   }
 }
 
-// Tasks that started together have ended well.
+// Notes that tasks that started together have ended well.
 inline void ClusterSimulation::succeed(Index job, Phase p, std::int64_t tasks, double seconds,
                                        double copying) {
   totals_.tasks += tasks;
@@ -142,15 +142,15 @@ inline void ClusterSimulation::succeed(Index job, Phase p, std::int64_t tasks, d
   if (p == kMap && options_.split_copy) maps_ended(job);
 }
 
-// With copy-compute splitting, copying begins when enough of them have: nothing can be there
-// earlier than after all its seconds.
+// With copy-compute splitting, copying begins when enough maps have ended, and ends after all its
+// seconds at the earliest.
 void ClusterSimulation::maps_ended(Index job) {
   const PhaseState& maps = phase(2 * job);
   const double enough = std::ceil(options_.start_at() * static_cast<double>(maps.total) - 1e-9);
   if (!jobs_[job].copies && static_cast<double>(maps.finished) >= enough) begin_copying(job);
 }
 
-// What ran of a group on a node that leaves will run again.
+// Kills the tasks of a group on a node that leaves; they will run again.
 void ClusterSimulation::kill(Index group, Index node) {
   TaskGroup& g = groups_[group];
   if (g.twin != kNone || g.beside) {  // the other attempt goes on
@@ -210,7 +210,7 @@ inline void ClusterSimulation::look_at_blocks(StartedTask& begun) {
                 !(begun.local && state.cluster.storage[node] == kInfinity);
 }
 
-// Whether a task starts and ends together with the group that was made last.
+// Whether a task starts and ends together with the last group.
 inline bool ClusterSimulation::joins(const StartedTask& begun, Index group) const {
   if (group == kNone || begun.reads || options_.backups) return false;
   const TaskGroup& g = groups_[group];
@@ -227,7 +227,7 @@ Index ClusterSimulation::source_of(Index job, Index task) const {
   });
 }
 
-// A group of its own, which reads, waits or has an end.
+// Makes a new group, which reads, waits or has an end.
 Index ClusterSimulation::make_group(const StartedTask& begun) {
   const double now = state().now;
   const Index group = groups_.make();
@@ -304,7 +304,7 @@ void ClusterSimulation::heartbeat(Index node) {
   push(next, Kind::kHeartbeat, node);
 }
 
-// A block has arrived: its task begins to work.
+// Ends the read of a block, whose task begins to work.
 void ClusterSimulation::end_read() {
   const Index group = reads_.end_next();
   TaskGroup& g = groups_[group];
@@ -320,7 +320,7 @@ void ClusterSimulation::park(Index group) {
   jobs_[groups_[group].phase / 2].parked.push_back(group);
 }
 
-// Its maps are done.
+// Starts a group whose maps are done.
 void ClusterSimulation::unpark(Index group) {
   TaskGroup& g = groups_[group];
   parked_ -= static_cast<std::int64_t>(g.count);
@@ -331,7 +331,7 @@ void ClusterSimulation::unpark(Index group) {
   schedule(group);
 }
 
-// A group of whose tasks none is left.
+// Drops a group without tasks.
 void ClusterSimulation::drop_group(Index group) {
   TaskGroup& g = groups_[group];
   if (std::exchange(g.reads, false)) reads_.stop(group);
@@ -339,7 +339,7 @@ void ClusterSimulation::drop_group(Index group) {
   groups_.release(group);
 }
 
-// Outside of slots.
+// Begins copying outside of slots.
 void ClusterSimulation::begin_copying(Index job) {
   jobs_[job].copies = true;
   outputs_.copied_not_before(job, state().now + outputs_.shuffle(job));

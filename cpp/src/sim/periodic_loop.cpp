@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t kPollEvery = 4096;  // calls
 constexpr auto kNoPiece = std::numeric_limits<std::size_t>::max();
-constexpr double kCallCost = 50.0;  // what a call costs beside its jobs, in jobs
-constexpr double kRareCalls = 4.0;  // the time until the next rare call, in parts of that so far
-constexpr std::size_t kMostTried = 64;  // gangs that are looked at for slots that became free
+constexpr double kCallCost = 50.0;  // cost of a call beside its jobs, in jobs
+constexpr double kRareCalls = 4.0;  // the time until the next rare call is that so far over this
+constexpr std::size_t kMostTried = 64;  // most gangs that are tried for slots that became free
 
 JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
   const auto part = [&](auto column) {
@@ -42,7 +42,7 @@ double rate_of(const JobsView& jobs, std::size_t row, double slots) {
   return jobs.speedup.given() ? jobs.speedup.at(row, slots) : slots;
 }
 
-// Of heaps whose first event comes first.
+// Comparison for heaps whose top is the first event.
 constexpr auto later = [](const auto& a, const auto& b) {
   return a.time != b.time ? a.time > b.time : a.place > b.place;
 };
@@ -82,7 +82,7 @@ void PeriodicLoop::adopt(const JobsView& jobs) {
 // Sets the time of the next call at which a job is in the system: infinite if there is none.
 void PeriodicLoop::plan_call() {
   const double arrival = arrived_ < jobs_.size() ? jobs_.arrival[arrived_] : kInfinity;
-  // Whoever has no slots now has none at the next call either, unless somebody comes.
+  // If no job has slots now, none will have any at the next call, unless a job comes.
   if (running_.empty() && arrival == kInfinity) {
     next_ = kInfinity;
     return;
@@ -99,9 +99,9 @@ void PeriodicLoop::plan_call() {
   next_ = time_of(call_);
 }
 
-// What happened since the last call.
+// Tells the epoch what happened since the last call.
 void PeriodicLoop::tell(double now) {
-  // Ends between rare calls say nothing about sizes.
+  // Ends between rare calls show nothing about sizes.
   if (rare()) {
     epoch_.remove(gone_);
   } else {
@@ -127,7 +127,7 @@ void PeriodicLoop::tell(double now) {
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t row = first + k;
     rows_[static_cast<std::size_t>(id) + k] = row;
-    if (jobs_.work[row] > 0.0) continue;  // done when it came
+    if (jobs_.work[row] > 0.0) continue;  // done on arrival
     start_[row] = completion_[row] = jobs_.arrival[row];
     gone_.push_back(id + static_cast<std::int64_t>(k));
     ++ended_count_;
@@ -147,7 +147,7 @@ void PeriodicLoop::keep_piece(std::size_t row, std::int64_t slots, double from, 
   pieces_.add(static_cast<Index>(row), from, to, static_cast<double>(slots));
 }
 
-// The rows that have slots from `now` on, and when each would end if nothing changed.
+// Lists the rows with slots from `now` on, and their ends if nothing changes.
 void PeriodicLoop::list_running(double now) {
   running_.clear();
   const auto ids = epoch_.ids();
@@ -170,7 +170,7 @@ void PeriodicLoop::note_told() {
   for (std::size_t k = 0; k < ends.size(); ++k) promised_[row_of(epoch_.ids()[k])] = ends[k];
 }
 
-// Until the next call slots stay as they are.
+// Holds the slots until the next call.
 void PeriodicLoop::hold() {
   for (const Running& job : running_) {
     const std::size_t row = job.row;
@@ -196,7 +196,8 @@ double PeriodicLoop::left_after(const Running& job, double time) const {
   return left_[job.row] * ((job.end - time) / (job.end - job.from));
 }
 
-// The first multiple of the period from a time on, or the time where multiples are too close.
+// The first multiple of the period from a time on, or the time itself if doubles cannot tell
+// multiples apart.
 double PeriodicLoop::call_after(double time) const {
   const double call = std::ceil((time - options_.start) / options_.period);
   for (const double near : {call - 1.0, call, call + 1.0}) {
@@ -205,7 +206,7 @@ double PeriodicLoop::call_after(double time) const {
   return time;
 }
 
-// A job that ends before a call; its slots, which are free from there on.
+// Ends a job before a call; returns its slots, which are free from then on.
 double PeriodicLoop::end_before(Running& job, double call) {
   const auto slots = static_cast<double>(job.slots);
   keep_piece(job.row, job.slots, job.from, job.end);
@@ -219,7 +220,8 @@ double PeriodicLoop::end_before(Running& job, double call) {
   return slots;
 }
 
-// What a job cannot use in its last period is free from the call on at which that begins.
+// Returns the slots that a job cannot use in its last period, which are free from the start of that
+// period.
 double PeriodicLoop::trim(Running& job, double call) {
   const double left = left_after(job, call), slots = static_cast<double>(job.slots);
   keep_piece(job.row, job.slots, job.from, call);
@@ -233,7 +235,7 @@ double PeriodicLoop::trim(Running& job, double call) {
   return slots - static_cast<double>(job.slots);
 }
 
-// The end of a job, and before it the call at which it needs fewer slots.
+// Adds the events of a job: its end, and before it the call at which it needs fewer slots.
 void PeriodicLoop::expect(std::size_t place) {
   const auto add = [&](double time) {
     events_.push_back({time, place, running_[place].end});
@@ -246,7 +248,7 @@ void PeriodicLoop::expect(std::size_t place) {
   if (last > job.from && last < job.end) add(last);
 }
 
-// Slots that are free from a call on go to this job, as many as it can use; false: too few for it.
+// Gives the job as many free slots as it can use from a call on; false: too few for it.
 bool PeriodicLoop::give(std::int64_t id, double call, double& free) {
   const std::size_t row = row_of(id), place = place_[row];
   if (!(left_[row] > 0.0)) return true;
@@ -279,7 +281,7 @@ bool PeriodicLoop::give(std::int64_t id, double call, double& free) {
   return true;
 }
 
-// To those in the line that come first.
+// Gives free slots down the order of jobs.
 void PeriodicLoop::hand_out(std::span<const std::int64_t> line, double call, double& free) {
   std::size_t tried = 0;
   for (std::size_t k = served_; k < line.size() && free > 0.0 && tried < kMostTried; ++k) {
@@ -289,7 +291,7 @@ void PeriodicLoop::hand_out(std::span<const std::int64_t> line, double call, dou
   }
 }
 
-// What becomes free before the next call is handed on.
+// Hands on the slots that become free before the next call.
 void PeriodicLoop::hand_on() {
   const std::vector<std::int64_t> line = epoch_.order();
   served_ = 0;

@@ -13,13 +13,12 @@
 namespace malleable {
 namespace {
 
-// Jobs that are looked at, call by call, before calls become rarer: some seconds, some
-// milliseconds.
+// Jobs looked at, over all calls, before calls become rarer: some seconds, some milliseconds.
 constexpr double kExactPlan = 3e7, kExactValue = 2e5;
-// Of fewer jobs the better bound is as quick.
+// With fewer jobs the better bound is as quick.
 constexpr std::size_t kFewJobs = 1000;
 
-// What a loop did, as a plan. `ended`: when jobs end that have no work.
+// The schedule of a loop as a plan. `ended`: ends of jobs without work.
 Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const double> ended,
              const Penalties& penalties, const EpochOptions& epoch, std::int64_t slots, double now,
              bool quick) {
@@ -31,8 +30,8 @@ Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const dou
     if (jobs.min_mode[j] == std::int64_t{0}) problem.low[j] = 0.0;
   }
   if (find_policy(epoch.policy).promises.ignores_minima) problem.drop_minima();
-  // The bounds take every job for linear, a slot for the most that one does. It would then end
-  // earlier, and its minimum with it.
+  // The bounds count every job as linear, with each slot at the job's largest rate per slot. The
+  // job, and its minimum, would then end earlier, so minima are dropped.
   if (jobs.speedup.curved()) {
     std::fill(problem.low.begin(), problem.low.end(), 0.0);
     for (std::size_t j = 0; j < n; ++j) problem.work[j] /= jobs.speedup.each(j);
@@ -104,7 +103,7 @@ Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
     return evaluate(penalties, request.epoch.aggregate, loop.completion());
   };
   PeriodicLoop best = looped(true);
-  // Only prices of slot-periods look at jobs to come.
+  // Only prices of slot-periods depend on jobs to come.
   if (period > 0.0 && request.epoch.policy == EpochPolicy::kFlex &&
       request.epoch.aggregate == Aggregate::kSum) {
     PeriodicLoop alone = looped(false);

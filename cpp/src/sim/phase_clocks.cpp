@@ -67,7 +67,7 @@ Index PhaseClocks::pop(Clock& clock) {
   return group;
 }
 
-// How fast a phase's own time runs.
+// The speed of a phase's own time.
 double PhaseClocks::pace(Index phase, std::int64_t tasks) const {
   const auto running = static_cast<std::size_t>(tasks);
   if (running > 0 && !jobs_.rates.empty()) {

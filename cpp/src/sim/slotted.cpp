@@ -99,7 +99,7 @@ void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate
 
 double SlottedSim::reduce_left(Index row, std::int64_t step) const {
   const Truth& truth = truth_[row];
-  // Running tasks have the steps from `step` to their end before them.
+  // Running tasks still have the steps from `step` to their end.
   const std::int64_t running = truth.end_sum - (step - 1) * jobs_[row].running;
   const auto done = static_cast<double>(truth.reduce_total - truth.reduce_waiting - running);
   const double z = truth.estimate;

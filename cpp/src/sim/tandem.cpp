@@ -77,7 +77,7 @@ void TandemQueue::Ranking::change(const TandemRank& old, const TandemRank& rank,
   insert(rank, row);
 }
 
-// Drops void entries, all of them if there are many, and lets the first ones of the heap move up.
+// Drops void entries, all of them if there are many, and moves the first entries of the heap up.
 void TandemQueue::Ranking::refill() {
   const auto later = [](const Entry& a, const Entry& b) { return b.rank < a.rank; };
   if (far_.size() > 2 * count_ + kNear) {
@@ -218,13 +218,13 @@ Seen TandemQueue::seen(std::uint32_t row) const {
   if (!options_.estimated) return {job.map, job.shuffle()};
   const Guess& guess = guess_[row];
   const bool bounce = options_.bounce;
-  // The end of a map phase is seen, whatever its estimate said.
+  // The end of a map phase is visible, even if its estimate was wrong.
   return {
       job.map > 0.0 ? seen_left(job.map + guess.map_error, guess.map, bounce, guess.slack) : 0.0,
       seen_left(job.shuffle() + guess.shuffle_error, guess.shuffle, bounce, guess.slack)};
 }
 
-// Brings both rankings up to what is left of a job.
+// Updates both rankings by the work left of a job.
 void TandemQueue::refresh(std::uint32_t row) {
   const FluidJob& job = jobs_[row];
   Class& group = class_of(job);
@@ -255,8 +255,8 @@ void TandemQueue::refresh(std::uint32_t row) {
   place = fresh;
 }
 
-// How the ranks of one that runs fall. `next` comes down to the time at which what a policy sees of
-// it stops falling as it does now.
+// How fast the ranks of a running job fall. `next` is lowered to the time at which the work that
+// the policy sees stops falling at this rate.
 TandemQueue::Falls TandemQueue::falls_of(const Service& s, double& next) const {
   const TandemPolicy policy = options_.policy;
   const FluidJob& job = jobs_[s.row];
@@ -291,8 +291,8 @@ TandemQueue::Falls TandemQueue::falls_of(const Service& s, double& next) const {
           larger};
 }
 
-// Time until one rank has fallen below another that is less, and a little further, so that the
-// order has changed beyond doubt.
+// Time until one rank has fallen below a smaller one, and slightly further, so that the order has
+// surely changed.
 double TandemQueue::until_overtaken(const Fall& back, const Fall& front, double slack) {
   const bool by_second = back.first == front.first && back.first_rate == front.first_rate;
   const double gap = by_second ? back.second - front.second : back.first - front.first;
@@ -301,9 +301,9 @@ double TandemQueue::until_overtaken(const Fall& back, const Fall& front, double 
   return closing > 0.0 && gap > -slack ? (gap + slack) / closing : kInfinity;
 }
 
-// Time until two jobs that run change their order at a station, or until what a policy sees of one
-// that runs stops falling as it does now. Only jobs that run fall, and what they are seen to have
-// left rises in jumps only, so nobody else can be overtaken.
+// Time until two running jobs change their order at a station, or until the work that the policy
+// sees of a running job stops falling at its present rate. Only ranks of running jobs fall, and
+// they rise only in jumps, so no other job can be overtaken.
 double TandemQueue::next_change() const {
   double next = kInfinity;
   std::array<Falls, 4> falls{};
@@ -336,13 +336,13 @@ double TandemQueue::beta() {
   return 1.0;
 }
 
-// What the classes get of both stations, and whether one lends what it cannot use.
+// The shares of the classes at both stations, and whether a class lends what it cannot use.
 TandemQueue::Portions TandemQueue::portions() {
   Portions all;
   all.lends = options_.conserving;
   if (!split_) return all;
-  // Where every job seems to have one phase only, the paper's shares leave nothing for one that has
-  // both after all: then it takes what is left over, even as printed.
+  // If every job seems to have only one phase, the paper's shares leave nothing for a job that
+  // still has both: then it takes what is left over, even as printed.
   const double heavy = split_share(beta());
   all.lends |= heavy == 1.0;
   all.map = {heavy, 1.0 - heavy};
@@ -358,7 +358,7 @@ void TandemQueue::serve(const Class& group, double map_share, double flow, doubl
                         bool lends) {
   const bool maps = !group.mapping.empty(), waits = !group.buffered.empty();
   const std::uint32_t mapper = maps ? group.mapping.best().row : 0;
-  // The first job to shuffle is the mapper: nobody else may unless it lends.
+  // The first job to shuffle is the mapper: no other job may shuffle unless it lends.
   const bool first = maps && (!waits || place_[mapper].shuffle < group.buffered.best().rank);
   const double direct = first ? std::min(flow, given) : 0.0;
   const double drained = first && !lends ? 0.0 : given - direct;
@@ -373,7 +373,8 @@ void TandemQueue::serve(const Class& group, double map_share, double flow, doubl
 void TandemQueue::decide_ranked() {
   const std::size_t groups = split_ ? 2 : 1;
   const Portions all = portions();
-  // What a class can shuffle now: all there is if something waits, else what its map job releases.
+  // The rate at which a class can shuffle now: unlimited if work waits, otherwise the rate at which
+  // its map job releases work.
   std::array<double, 2> flow{0.0, 0.0}, given{0.0, 0.0};
   double left = 1.0;
   for (std::size_t c = 0; c < groups; ++c) {
@@ -389,7 +390,7 @@ void TandemQueue::decide_ranked() {
     const bool waits = !classes_[c].buffered.empty();
     const double more = waits ? left : std::min(left, flow[c] - given[c]);
     if (more == flow[c] - given[c] && !waits) {
-      given[c] = flow[c];  // to the last bit, so that no buffer appears
+      given[c] = flow[c];  // exactly, so that no buffer appears
     } else {
       given[c] += more;
     }
@@ -460,7 +461,7 @@ const std::vector<TandemQueue::Service>& TandemQueue::decide() {
   return service_;
 }
 
-// How far the service goes on as it is, `most` at the longest.
+// How long the service stays unchanged, at most `most`.
 TandemQueue::Step TandemQueue::next_step(double most) {
   Step step{most, false, 0.0, 0.0};
   const auto end = [&](double next) {
@@ -484,9 +485,9 @@ TandemQueue::Step TandemQueue::next_step(double most) {
   return step;
 }
 
-// What a service does in so many seconds. What rounding leaves of a phase is nothing: where events
-// coincide it must not wait behind other jobs. Of each phase by itself: a hair of a long one may be
-// all of a short one.
+// Does the work of a service in `seconds`. Work left by rounding counts as 0, because at
+// simultaneous events it must not wait behind other jobs. It is compared with its own phase,
+// because rounding of a long phase may be all work of a short one.
 void TandemQueue::work(const Service& s, double seconds) {
   FluidJob& job = jobs_[s.row];
   const double drain = s.shuffle - s.map * job.ratio;
@@ -516,7 +517,8 @@ void TandemQueue::advance(double until) {
     decide();
     worked_ += 1 + service_.size();
     const Step step = next_step(until - totals_.now);
-    if (step.seconds == kInfinity) return;  // nobody can run: weights that vanish beside others
+    // no job can run, because weights round to 0 beside others
+    if (step.seconds == kInfinity) return;
     totals_.jobs_seconds += static_cast<double>(present()) * step.seconds;
     totals_.map_busy += step.map_used * step.seconds;
     totals_.shuffle_busy += step.shuffle_used * step.seconds;

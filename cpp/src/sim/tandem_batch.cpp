@@ -11,7 +11,7 @@ namespace malleable {
 namespace {
 
 constexpr int kSizeOrders = 9;
-// Of the search: vain candidates a job before a leap, and moves of a leap.
+// Search: failed candidates per job before a leap, and moves of a leap.
 constexpr std::int64_t kVainCandidates = 16;
 constexpr int kLeap = 4;
 
@@ -44,7 +44,7 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
   max_srpt_ = try_policy(TandemPolicy::kMaxSrpt, "max-srpt");
   split_srpt_ = try_policy(TandemPolicy::kSplitSrpt, "split-srpt");
   try_policy(TandemPolicy::kTwoSrpt, "two-srpt");
-  // Orders that a search starts from: those of the best plan, or a better one.
+  // The search starts from the orders of the best plan, or better ones.
   TandemQueue queue = run();
   std::vector<double> map_end(count), end(count), size(count);
   for (std::size_t k = 0; k < count; ++k) {
@@ -103,13 +103,13 @@ void TandemBatch::move(std::vector<Index>& map_order, std::vector<Index>& shuffl
   const auto draw = [this](std::size_t below) {
     return static_cast<std::size_t>(random_() % below);
   };
-  // Near places more often than far ones.
+  // Draws near places more often than far ones.
   const std::size_t from = draw(count), reach = 1 + draw(1 + draw(count - 1));
   const std::size_t to =
       draw(2) == 0 ? (from >= reach ? from - reach : 0) : std::min(count - 1, from + reach);
   const std::size_t kind = draw(4);
   if (kind < 2) {
-    // In both orders, to the place of the same other job.
+    // Moves the job in both orders to the place of the same other job.
     const auto where = [&](Index job) {
       return static_cast<std::size_t>(std::find(map_order.begin(), map_order.end(), job) -
                                       map_order.begin());
@@ -127,7 +127,7 @@ void TandemBatch::search(std::int64_t candidates) {
   if (count < 2) return;
   for (std::int64_t k = 0; k < candidates && value_ > lower_bound_; ++k) {
     ++tried_;
-    // Where nothing has helped for long, several moves at once lead away from the best orders.
+    // If nothing has helped for long, several moves at once leave the best orders.
     const bool leap = stale_ > kVainCandidates * static_cast<std::int64_t>(count);
     const bool from_best = leap && !best_map_order_.empty();
     map_trial_ = from_best ? best_map_order_ : map_order_;
@@ -136,7 +136,7 @@ void TandemBatch::search(std::int64_t candidates) {
     for (std::size_t j = 0; j < count; ++j) place_[shuffle_trial_[j]] = static_cast<Index>(j);
     const double value = evaluate_.run(map_, shuffle_, map_trial_, place_, {});
     stale_ = leap || value < order_value_ ? 0 : stale_ + 1;
-    if (value > order_value_ && !leap) continue;  // equal ones lead along plateaus
+    if (value > order_value_ && !leap) continue;  // equal values are kept, to cross plateaus
     order_value_ = value;
     map_order_.swap(map_trial_);
     shuffle_order_.swap(shuffle_trial_);

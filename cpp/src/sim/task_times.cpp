@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kFailure = 0, kFraction = 1, kNoise = 2, kStraggler = 4, kPlaces = 5,
                         kOther = 6;
-// Backup tasks draw apart, so that first attempts draw the same with and without them.
+// Backup tasks have separate draws, so that first attempts draw the same with and without them.
 constexpr std::uint32_t kBackup = 1U << 31;
 
 // Steele, Lea, Flood 2014: a good mix of 64 bits.
@@ -79,7 +79,7 @@ double TaskTimes::slowed(double seconds, const Draws& draw) const {
   return seconds;
 }
 
-// So many seconds of work, and what is copied before, unless it fails meanwhile.
+// The time of `seconds` of work and the copying before it, cut short if the attempt fails.
 TaskTimes::Time TaskTimes::ends(Index job, Phase p, double seconds, const Draws& draw) const {
   const bool fails = failure_ > 0.0 && draw(kFailure) < failure_;
   double copying = 0.0;

@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from malleable.cli.arguments import build_parser, show_version
 
     if list(sys.argv[1:] if argv is None else argv) == ["--version"]:
-        return show_version()  # before more is imported
+        return show_version()  # before slow imports
     from malleable.cli import streams
 
     streams.prepare_streams()
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         streams.note("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
-        streams.discard_output()  # whoever reads has read enough
+        streams.discard_output()  # the reader of the pipe has closed it
         return 0
     except (ValueError, OSError, ImportError, MemoryError) as error:
         streams.discard_output()

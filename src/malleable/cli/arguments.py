@@ -71,7 +71,7 @@ class CommandParser(argparse.ArgumentParser):
         command = bool(self._awaited)
         self.fill()
         found, rest = super().parse_known_args(args, namespace)
-        if command and rest:  # told with this command's usage, not with that of all
+        if command and rest:  # the error shows this command's usage
             from malleable.validation import near
 
             hint = near(rest[0], self._option_string_actions) if rest[0][0:1] == "-" else ""

@@ -121,7 +121,7 @@ def _generated(seed: int) -> _Workload:
 
 def _trace(asked: argparse.Namespace) -> _Workload:
     jobs, now, told = take_snapshot(read_file(asked.trace, asked), most=_MOST_JOBS)
-    # As many slots as could have done the work while it arrived: a cluster at its limit.
+    # The slots that could just have done the work while it arrived: a cluster at its limit.
     span = max(_LEAST_SPAN, now - float(np.min(jobs.arrival, initial=now)))
     slots = check_slots(max(1, math.ceil(float(np.sum(jobs.work)) / span)))
     for line in told:

@@ -39,7 +39,7 @@ from malleable.view.text import (
     printable,
 )
 
-_SHOWN = 40  # arrays that people are shown
+_SHOWN = 40  # most arrays that a table shows
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,17 +90,17 @@ def _alone(folder: Path) -> IO[str]:
 def _places(asked: argparse.Namespace) -> PlaceDeciders:
     """Deciders of partitions, with what earlier runs in the journal have learnt."""
     people = cluster_header(read_cluster(asked.users))["users"] if asked.users else []
-    # Slurm gives each task processors of its own.
+    # Slurm gives each task its own processors.
     how: dict[str, Any] = {"counted": True, "processors": "own"}
     made = partial(SchedulerDecider, 1, asked.policy, asked.objective, users=people, **how)
-    made()  # which refuses what it does not know
+    made()  # refuses unknown policies and options
     if Path(asked.journal).exists():
         with Journal(asked.journal, write=False) as journal:
             guard = Guard(lambda text: note(text, grave=True))
             made = partial(made, history=known_history(journal, guard))
     if not asked.record:
         return PlaceDeciders(lambda place: made())
-    names = chain([asked.record], repeat(""))  # of the first place, and of others
+    names = chain([asked.record], repeat(""))  # record the first place only
     return PlaceDeciders(lambda place: made(record=next(names) or f"{asked.record}.{place}"))
 
 

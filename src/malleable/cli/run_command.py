@@ -75,7 +75,7 @@ from malleable.view.text import (
 
 _NO_READER = 128 + signal.SIGPIPE  # exit status
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
-_FEW = 10  # tasks that did not end well in the table at the end
+_FEW = 10  # failed tasks that the table at the end lists
 _OF_JOB = (
     "retries",
     "timeout",
@@ -320,7 +320,7 @@ def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
     slots = processors() if asked.slots is None else check_slots(asked.slots)
     check_minima(jobs, slots)
     how = asked.objective or "sum:response", asked.policy or "auto"
-    _decider(slots, how, {})  # which refuses what it does not know
+    _decider(slots, how, {})  # refuses unknown policies and options
     if asked.dry_run:
         return _show_plan(jobs, slots, how, asked, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
@@ -356,7 +356,7 @@ def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
     for name in ("file", "job", "objective", "policy", "dry_run"):
         if getattr(asked, name) not in (None, False):
             asked.usage(f"--resume: the run keeps its first settings; leave {name} out")
-    if not os.path.lexists(asked.journal):  # nothing is made where there is nothing to go on with
+    if not os.path.lexists(asked.journal):  # do not make a journal if there is none to resume
         raise ValueError(f"{asked.journal}: no journal there")
     with Journal(asked.journal, durable=asked.durable) as journal:
         if journal.run().status == "done" and not asked.rerun_failed:
@@ -549,7 +549,7 @@ def _loop_to_its_end(
 
 def _stop(loop: Loop, interrupts: _Interrupts) -> int:
     if loop.finished:
-        interrupts.heard = True  # nothing is left to be ended with care
+        interrupts.heard = True  # no task needs to be ended any more
     try:
         return loop.stop(0.0 if loop.finished else _GRACE)
     except KeyboardInterrupt:

@@ -26,13 +26,13 @@ from malleable.live.output import SUFFIXES, open_stream, stream_of
 from malleable.live.protocol import Event
 from malleable.view.live import bar, failure_lines, line_text, ways_text
 
-_WIDTH = 80  # of a terminal that does not say
-_BAR, _LEAST = 30, 6  # columns of a bar, at most and at least
-_WIDE = 60  # columns from which on there is room for one
-_PACE = 15  # looks that the rate is of
+_WIDTH = 80  # width if the terminal does not report one
+_BAR, _LEAST = 30, 6  # most and least columns of a bar
+_WIDE = 60  # columns from which a bar is shown
+_PACE = 15  # looks over which the rate is averaged
 _SECOND = 1.0
 MINUTE = 60.0
-_MOST = 3  # failures that are shown a second
+_MOST = 3  # failures shown per second
 
 
 class Screen:
@@ -253,8 +253,8 @@ class Shown:
         self._jobs = jobs
         self._ended: dict[
             tuple[int, int], int
-        ] = {}  # attempts, -1: none; of what waits for its turn
-        self._row = self._number = 0  # whose turn it is
+        ] = {}  # attempts (-1: none) of output that waits for its turn
+        self._row = self._number = 0  # the task whose turn it is
 
     def __call__(self, row: int, number: int, event: Event | None) -> None:
         attempt = int(event.key.rpartition(".")[2]) if event else -1

@@ -25,7 +25,7 @@ from malleable.view.live import (
 )
 from malleable.view.text import wall_time
 
-_SINGLE = 30  # failures that are shown one by one
+_SINGLE = 30  # up to this many failures are shown one by one
 JOURNAL = ".malleable/journal.sqlite"
 
 

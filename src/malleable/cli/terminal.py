@@ -31,7 +31,7 @@ def show(*parts: Table | str | list[str]) -> None:
         if isinstance(part, list):
             sys.stdout.write("".join(line + "\n" for line in part))
         elif isinstance(part, Table) and part.title:
-            _print(on, part.title)  # which may be wider than the table
+            _print(on, part.title)  # printed separately, because it may be wider than the table
             _print(on, part.without_title())
         else:
             _print(on, part)

@@ -14,9 +14,9 @@ from malleable.live.journal import Journal
 from malleable.live.status import RunStatus, run_status
 from malleable.view.live import status_table
 
-_ECHO = 3  # columns on the right for what Ctrl-C writes: it must not begin a line of its own
-_HEARD = 0.1  # seconds until Ctrl-C is heard
-_BESIDE = 6  # lines of a terminal that are no rows
+_ECHO = 3  # columns on the right for the echo of Ctrl-C, which must not begin a new line
+_HEARD = 0.1  # seconds between two checks for Ctrl-C
+_BESIDE = 6  # lines of the terminal that are not rows of the table
 _LEAST, _MOST = 0.1, 3600.0  # seconds between two looks
 
 
@@ -59,7 +59,7 @@ def run(asked: argparse.Namespace) -> int:
     def press(number: int, frame: object) -> None:
         if pressed:
             raise KeyboardInterrupt
-        pressed.append(number)  # not within a line that is being drawn
+        pressed.append(number)  # not while a line is drawn
 
     before = signal.signal(signal.SIGINT, press)
     try:

@@ -46,7 +46,7 @@ def _narrow(values: Any) -> tuple[int, bytes, int]:
 
 class EventWriter:
     def __init__(self, path: str | PathLike[str], header: Mapping[str, Any]) -> None:
-        # Neither name nor time of writing: the same calls are the same bytes.
+        # Without name and time of writing, so that the same calls are the same bytes.
         self._open = ExitStack()
         raw = self._open.enter_context(io.FileIO(path, "w"))
         self._file = self._open.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))

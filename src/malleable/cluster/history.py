@@ -13,7 +13,8 @@ from malleable.validation import shown
 
 _FORMAT = "malleable history 1"
 _PHASES = {"map": 3, "reduce": 3}
-# By list of the file, what names an entry, and how many numbers each field has; all but phases may be left out.
+# By list of the file: the keys that name an entry, and the numbers of each field; only phases are
+# required.
 _NAMES = {"programs": ("program", "user"), "users": ("user",)}
 _FIELDS = {
     "programs": {**_PHASES, "speedup": 17},
@@ -30,7 +31,7 @@ class History(NamedTuple):
     """
 
     names: list[tuple[str, str]]  # program and user, by row
-    users: list[str]  # by row of what they said
+    users: list[str]  # by row of their statements
     common: Floats
     shown: dict[str, Floats]
     said: dict[str, Floats]
@@ -129,7 +130,7 @@ def _entries(found: Mapping[str, Any], part: str) -> tuple[list[Any], dict[str, 
             raise ValueError(f"{where}: {told} is there twice")
         names[name] = None
         for field, width in _FIELDS[part].items():
-            # What no task has shown is left out.
+            # Fields without samples may be left out.
             value = own.get(field, None if field in _PHASES else [0.0] * width)
             rows[field].append(_row(f"{where}.{field}", value, width))
     widths = _FIELDS[part]

@@ -15,7 +15,7 @@ from malleable.validation import WEIGHT, floats
 
 # A share is called zero when it serves less than this part of what its class needs.
 _ZERO = 1e-7
-# A dual value above this is one.
+# A dual value above this is not zero.
 _PRICED = 1e-9
 
 
@@ -188,9 +188,9 @@ def _types(mu: Floats) -> tuple[Integers, Integers]:
 
 def _solve(alpha: Floats, capacity: Floats) -> Floats:
     """Shares at the chosen vertex; capacity[i, g]: jobs of class i that all nodes of g serve in a second."""
-    # In units in which equal shares for all give growth 1, so that 1 <= growth <= F.
+    # In units in which equal shares give growth 1, so that 1 <= growth <= F.
     equal = float((capacity.sum(axis=1) / alpha).min()) / len(alpha)
-    # A class that needs less than a ten-millionth of everything is taken to need that much.
+    # A class that needs less than a ten-millionth of all capacity counts as needing that much.
     speed = np.minimum(capacity / (alpha[:, None] * equal), 1e7)
     classes, columns = speed.shape
     rank = speed * np.outer(
@@ -202,7 +202,7 @@ def _solve(alpha: Floats, capacity: Floats) -> Floats:
     served = speed * found
     served[served <= _ZERO * served.sum(axis=1, keepdims=True)] = 0.0
     share = np.where(served > 0.0, found, 0.0)
-    # Rounding must not promise more than a node has.
+    # Rounding must not share more than a node has.
     return np.asarray(share / np.maximum(share.sum(axis=0), 1.0), dtype=np.float64)
 
 
@@ -270,8 +270,8 @@ def _highs(speed: Floats, rank: Floats) -> Floats:
         raise RuntimeError(f"HiGHS: {status}")
     best = solver.getSolution()
     vertex = np.array(best.col_value)[:count]
-    # The first program's optima: what has a price stays at its bound. Its vertex is one of them, so
-    # primal simplex goes on from there.
+    # Restricts to the first program's optima: variables and rows with a price stay at their bounds.
+    # Its vertex is an optimum, so primal simplex continues from there.
     priced = np.flatnonzero(np.abs(np.array(best.col_dual)[:count]) > _PRICED)
     solver.changeColsBounds(
         len(priced), priced.astype(np.int32), np.zeros(len(priced)), np.zeros(len(priced))

@@ -20,7 +20,7 @@ from malleable.objective import Objective, ObjectiveLike, parse_objective
 from malleable.policies import policy_of
 from malleable.validation import check_keys, check_whole, checked_choice, checked_flag
 
-_OF_RIGID = {"auto": "easy-auto", "fifo": "fcfs"}  # what they are where jobs are rigid
+_OF_RIGID = {"auto": "easy-auto", "fifo": "fcfs"}  # policies for rigid jobs
 _Speedups = tuple[float | Floats | None, ...] | None
 
 
@@ -72,13 +72,13 @@ def core_policy(
     if not isinstance(policy, str):
         return _own_policy(policy, generic)
     policy_of("cluster", policy)
-    code = int(goal.kinds[0])  # where jobs have kinds of their own, the table says so
+    code = int(goal.kinds[0])  # the table has the jobs' own kinds
     exponents: list[float] = []
     useful: list[int] = []
     common = settings.get("speedup", 1.0)
     if tables is not None or (jobs and not isinstance(common, float)):
         exponents, useful = _exponents(tables, settings, jobs)
-    elif policy == "hesrpt":  # jobs are not known yet
+    elif policy == "hesrpt":  # the jobs are not known yet
         settings = {**settings, "speedup": _exponent(common)[0]}
     return _core.cluster_policy(
         policy, goal.is_max, code, dict(settings), by_user, generic, exponents, useful

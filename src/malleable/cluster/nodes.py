@@ -40,12 +40,12 @@ else:
     import tomli as tomllib
 
 _MOST_NODES = 1 << 20
-_KINDS = 4  # of nodes that a line shows one by one
+_KINDS = 4  # kinds of nodes that a brief line lists
 _LISTS = ("node", "user", "change")
 _TABLES = ("node", "user", "change", "options")  # as `Cluster` takes them
 _NEEDED: Any = object()
 _COLUMNS = ("map_slots", "reduce_slots", "rate", "type", "storage", "link", "generic")
-_ROOM = ("partitions", "memory", "gpus")  # None where no node says it
+_ROOM = ("partitions", "memory", "gpus")  # None if no node has it
 _MOST_PARTITIONS = 64
 
 
@@ -55,7 +55,7 @@ def _count(field: str, value: Any, least: int = 0) -> int:
 
 def _number(field: str, value: Any) -> float:
     if isinstance(value, float):
-        return value  # infinite ones, too
+        return value  # also infinite numbers
     if not is_number(value):
         raise ValueError(f"{field} = {shown(value)}: not a number")
     return as_number(field, value)
@@ -94,7 +94,7 @@ def _texts(field: str, value: Any) -> tuple[str, ...]:
     return tuple(text_of(name, field) for name in listed)
 
 
-# Of each kind of entries the keys, how their values are checked, and what they are by default.
+# Keys of one kind of entries: the check of the value, and the default.
 _Keys = Mapping[str, tuple[Callable[[str, Any], Any], Any]]
 _NODE: _Keys = {
     "name": (_text, None),

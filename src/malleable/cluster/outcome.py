@@ -17,7 +17,7 @@ from malleable.objective import parse_objective
 from malleable.records import by_decade, job_names, job_records, ratio, response_summary, stretch_of
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
-# What is told of users and of flows, by the names of `response_summary`.
+# Names of metrics of users and of flows, by the names of `response_summary`.
 _OF_USERS = {
     "response": "mean_response",
     "p95": "p95",
@@ -142,8 +142,8 @@ def records_of(
 ) -> dict[str, npt.NDArray[Any]]:
     """One row for each finished job; with a trace (and its slots) the slots that it really held."""
     rows, _, _ = _outcome(jobs, found)
-    # Whoever reads records for Batsim expects sets of slots. Tasks come and go: without a trace only
-    # their greatest number at once is known, and the slots are numbered from 0.
+    # Readers of Batsim's records expect sets of slots. Without a trace only the largest number of
+    # tasks at once is known, so the slots are numbered from 0.
     if trace is None:
         most = found["most_slots"][rows].tolist()
         held = ["" if n == 0 else "0" if n == 1 else f"0-{n - 1}" for n in most]

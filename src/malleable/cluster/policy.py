@@ -13,7 +13,7 @@ from malleable.validation import RATE, WEIGHT, check_amount, shown
 
 _FLAGS = ("grouped", "by_slots", "fallback", "placement")
 _NUMBERS = ("threshold", "memory", "max_wait", "patience")
-_ENDLESS = ("memory", "max_wait")  # may be infinite
+_ENDLESS = ("memory", "max_wait")  # columns that may be infinite
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from malleable.objective import of_deadlines
 from malleable.policies import policy_names
 from malleable.validation import check_whole
 
-_MOST_COPIES = 1 << 28  # of blocks placed at once
+_MOST_COPIES = 1 << 28  # copies of blocks placed at once
 
 
 class Scheduler(SchedulerEvents):

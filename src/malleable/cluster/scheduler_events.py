@@ -104,7 +104,7 @@ class SchedulerEvents(SchedulerState):
             real = name in ("seconds", "copying")
             kind = np.float64 if real else np.int64
             if type(values) is np.ndarray and values.dtype == kind and values.shape == (count,):
-                told[name] = np.ascontiguousarray(values)  # the core checks what they are
+                told[name] = np.ascontiguousarray(values)  # the core checks the values
                 continue
             least = -1 if name in ("node", "task") else 0
             told[name] = (

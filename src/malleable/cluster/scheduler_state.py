@@ -64,7 +64,7 @@ class SchedulerState(Checkpointed):
         self._users: dict[str, int] = {user: k for k, user in enumerate(people)}
         self._programs: dict[tuple[str, str], int] = {}
         self._core = self._made()
-        self._calls = 0  # that told something
+        self._calls = 0  # calls that reported events
         if known is not None:
             self._programs = {name: row for row, name in enumerate(known.names)}
             self._core.recall(known.numbers(people))

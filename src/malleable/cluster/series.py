@@ -12,8 +12,8 @@ from malleable.arrays import Floats
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
 
-_STEPS = 100  # of the time that all takes at least
-_TAIL = 400  # such steps after that, then the rest at once
+_STEPS = 100  # steps in the least time of all work
+_TAIL = 400  # more such steps, then the rest at once
 _SERIES = {
     "map_utilisation": ("map_busy", "map_offered"),
     "reduce_utilisation": ("reduce_busy", "reduce_offered"),
@@ -53,7 +53,7 @@ def advance(
             if until >= end or windows[-1]["completed"] == len(jobs):
                 break
             if until - step > last and _busy(windows[-1]) == _busy(windows[-2]):
-                break  # nothing ran: jobs may wait for ever
+                break  # no job ran: jobs may wait for ever
             go(until)
         if windows[-1]["completed"] < len(jobs) or math.isfinite(end):
             go(end)

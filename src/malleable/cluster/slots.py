@@ -44,7 +44,7 @@ def task_records(
     keys = [trace[name][held] for name in ("slot", "task", "phase", "job")]
     order = held[np.lexsort((held, *keys))]
     starts = np.isin(trace["kind"][order], (_START, _BACKUP))
-    # A task's attempts on a slot follow each other: after a start comes its own end, if it ended.
+    # Attempts on a slot do not overlap: the next event after a start is its end, if it ended.
     closed = starts[:-1] & ~starts[1:]
     begin, end = order[:-1][closed], order[1:][closed]
     turn = np.argsort(begin, kind="stable")

@@ -44,7 +44,7 @@ from malleable.validation import (
     suggesting,
 )
 
-_MOST_TASKS = 1 << 31  # of one phase of a job
+_MOST_TASKS = 1 << 31  # tasks of one phase of a job
 _COLUMNS = (
     *("arrival", "shuffle", "block", "weight", "deadline"),
     *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),

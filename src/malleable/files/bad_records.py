@@ -10,8 +10,8 @@ from malleable.files.advice import AdvisedError
 from malleable.files.reading import one_line
 
 _SHOWN = 3
-_KINDS = 1000  # that are told apart
-_VALUES = re.compile(r"'[^']*'|\d+")  # what differs between two records of one kind
+_KINDS = 1000  # kinds that are counted separately
+_VALUES = re.compile(r"'[^']*'|\d+")  # values may differ between messages of one kind
 
 
 class BadRecords:
@@ -22,7 +22,7 @@ class BadRecords:
         self.skip = skip
         self.noun = noun
         self.count = 0
-        self._kinds: dict[str, tuple[int, str]] = {}  # how many, and the first of them
+        self._kinds: dict[str, tuple[int, str]] = {}  # by kind: their number, and the first message
 
     def add(self, reason: str) -> None:
         self.count += 1

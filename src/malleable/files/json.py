@@ -11,7 +11,7 @@ from malleable.validation import shown
 
 Kind = TypeVar("Kind")
 
-_DIGITS = 300  # a whole number with more of them is as good as infinite
+_DIGITS = 300  # a whole number with more digits counts as infinite
 
 
 def _whole_number(digits: str) -> int | float:
@@ -22,7 +22,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-# A whole number of hundreds of digits is infinite, as 1e999 is.
+# A whole number of hundreds of digits is infinite, like 1e999.
 _DECODER = json.JSONDecoder(parse_int=_whole_number)
 STRICT_DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_no_constant)
 """Of JSON values, without NaN and Infinity, which are none."""

@@ -35,7 +35,7 @@ MAX_SIZE = 1 << 30
 _PACKED = {
     b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4",
 }  # fmt: skip
-# What their libraries raise for damaged data; BadGzipFile is an OSError.
+# Errors of the libraries for damaged data; BadGzipFile is an OSError.
 _FAULTS = (EOFError, OSError, zlib.error)
 _HEAD = 4096  # bytes that a caller may rely on seeing in the first peek()
 _LINE = 400  # characters of a message
@@ -116,7 +116,7 @@ class _Relay(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # What does not fit (a text source counts characters, not bytes) waits for the next call.
+        # Bytes that do not fit (a text source counts characters) wait for the next call.
         data = self._head or self._read(len(buffer))
         data, self._head = data[: len(buffer)], data[len(buffer) :]
         buffer[: len(data)] = data
@@ -146,7 +146,7 @@ def _unpacked(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], by
             return bytes(unpacked.read(size))
         except _FAULTS as error:
             if isinstance(error, OSError) and error.errno:
-                raise  # of the disk
+                raise  # an error of the disk
             raise DamageError(f"damaged or truncated {kind} data ({error})") from None
 
     return read
@@ -166,7 +166,7 @@ def telling_of(where: str) -> Iterator[None]:
     try:
         yield
     except UnicodeError:
-        raise  # `open_bytes` has words for it
+        raise  # `open_bytes` makes the message
     except ValueError as error:
         advised = isinstance(error, AdvisedError)
         told, *ways = error.args if advised else (str(error),)
@@ -246,7 +246,7 @@ def open_parts(
         for part in parts:
             with open_bytes(part, None) as (stream, _):
                 yield from stream
-            yield b"\n"  # a part may be cut before its end
+            yield b"\n"  # the part may lack its last line break
 
     chunks = lines()
     rest = b""

@@ -44,12 +44,12 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
     arrived = np.maximum(flows.arrival, plan.now)[flows.flow] if len(first) else np.empty(0)
     pieces.refuse(first < arrived, lambda row: f"starts at {first[row]}, before {arrived[row]}")
 
-    # Work: exact up to what rounding times to doubles may cost a job.
+    # Work: exact up to the rounding of times to doubles.
     latest = np.maximum(np.abs(pieces.end), np.abs(pieces.start))
     rounding = np.zeros(len(first))
     np.add.at(rounding, pieces.job, pieces.slots * np.spacing(latest))
     allowed = _TOLERANCE * flows.work + 4.0 * rounding
-    # Work that is too short for the clock leaves no piece, however many slots it has.
+    # Work that is too short for a double has no piece, on any number of slots.
     horizon = float(np.abs(pieces.end).max(initial=abs(plan.now)))
     instant = 8.0 * np.spacing(horizon)
     unseen = np.minimum(flows.max_slots, plan.capacity) * instant
@@ -59,8 +59,8 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
         wrong & (first < np.inf), lambda row: f"{done[row]} slot-seconds done of {flows.work[row]}"
     )
 
-    # When a job has ended: by its last piece, or with its parents where it has none; where work is
-    # not seen, as the plan says, if that is not before either.
+    # The end of a job: that of its last piece, or of its parents if it has no piece. If its work is
+    # too short to see: the plan's completion, unless that is earlier.
     told = np.asarray(plan.completion)
     some_unseen = flows.work - done > allowed
     ended = np.where(last > -np.inf, last, arrived)

@@ -222,7 +222,7 @@ class FlowEpoch(PlannedEpoch):
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
         self._period = check_amount("period", period, WEIGHT)
-        # The theorems are about the literal plan; other decisions begin the schedule of an order.
+        # The theorems hold only for the literal plan.
         self._guaranteed = policy == "flowflex-literal" and hysteresis == 0.0
         self._core: _core.FlowEpoch = _core.FlowEpoch(
             check_slots(slots, least=0),

@@ -15,7 +15,7 @@ from malleable.policies import policy_of
 from malleable.schedule_pieces import Holdings, Mask, Pieces
 
 _TOLERANCE = 1e-6
-_SAME = 2e-13  # of its time from now: instants that solvers take for one
+_SAME = 2e-13  # share of the time from now: closer times count as equal in the solvers
 
 
 class Schedule(Protocol):
@@ -58,7 +58,7 @@ def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
     def refuse(bad: Mask, what: str, than: Integers) -> None:
         pieces.refuse(bad, lambda row: f"slots: {given[row]} slots, {what.format(than[row])}")
 
-    # In an epoch a job keeps what it runs on until it is removed.
+    # In an epoch a job keeps its slots until it is removed.
     kept = np.maximum(jobs.min_slots, 1) if plan.live else np.zeros(len(jobs), dtype=np.int64)
     most = np.where(has_work, np.minimum(jobs.max_slots, plan.capacity), kept)
     refuse((given < 0) | (given > most), "its maximum is {}", most)
@@ -70,7 +70,7 @@ def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
         refuse((given > 0) & (given < due), "its gang needs {}", due)
     elif heeds and sum(due.tolist()) <= plan.capacity:
         refuse(~starting & (given < due), "its minimum is {}", due)
-    # Pieces show the same from now on, but for those that are over before the clock moves.
+    # Pieces must show the allocation, except pieces too short for a double.
     now = pieces.start <= plan.now
     shown = np.zeros(len(jobs), dtype=np.int64)
     np.add.at(shown, pieces.job[now], pieces.slots[now])
@@ -121,9 +121,9 @@ def check_schedule(plan: Schedule) -> None:
     done, last = pieces.done, pieces.last
     if jobs.speedup is not None:
         done = work_done(jobs.speedup, pieces.held())
-    # What the clock does not show: how far from one another instants may be that count as one.
+    # The largest distance of times that count as equal, because doubles do not separate them.
     maxima = np.minimum(jobs.max_slots, plan.capacity).astype(float)
-    if jobs.speedup is not None:  # what is done in a second, from above
+    if jobs.speedup is not None:  # upper bound of the work in a second
         maxima = np.maximum(maxima, jobs.rates(np.minimum(jobs.max_slots, plan.capacity)))
     ends = np.where(runs, plan.completion, plan.now)
     blur = 4 * np.spacing(np.abs(ends)) + _SAME * np.abs(ends - plan.now)
@@ -133,9 +133,9 @@ def check_schedule(plan: Schedule) -> None:
         lambda row: f"{done[row]} slot-seconds done of {jobs.work[row]}",
     )
     pieces.refuse(~runs & (done > 0.0), lambda _: "runs though it has nothing to do or never ends")
-    # What is too short for the resolution of time has no piece, be it a job or its remainder.
+    # A job, or the rest of one, that is too short for the resolution of time has no piece.
     missing = jobs.work - done
-    # Of a short job the clock does not even tell whether something is missing.
+    # For a short job, doubles do not even show whether work is missing.
     tick = maxima * np.spacing(np.abs(np.where(np.isfinite(last), last, 0.0)))
     some = (missing > 1e-14 * jobs.work) | (tick > 1e-6 * jobs.work)
     unseen = some & (missing <= lost)
@@ -144,7 +144,7 @@ def check_schedule(plan: Schedule) -> None:
         early & ~(unseen & (last < plan.completion)),
         lambda row: f"completion {plan.completion[row]} but the last piece ends at {last[row]}",
     )
-    # Without work a job of a plan has ended when it came; one of an epoch ends now, whatever it was.
+    # A job without work ends at its arrival in a plan, and now in an epoch.
     moment = np.full(len(jobs), plan.now) if plan.live else jobs.arrival
     when = "now" if plan.live else "at its arrival"
     pieces.refuse(
@@ -188,11 +188,11 @@ def _check_minima(
     fits = sum(int(m) for m in minima) <= plan.capacity
     if (
         starting.any()
-    ):  # guarantees get what minima of started jobs leave, which depends on the loop
+    ):  # guarantees get the slots that minima of started jobs leave, which depends on the loop
         minima = np.where(starting, 0, minima if fits else 0)
     elif not fits:
         minima = _scaled_minima(minima, plan.capacity, plan.looped)
     refuse(real & (held.slots < minima[held.job]), "its minimum is", minima)
-    # A job that is too short for the clock has no piece that could be late.
+    # A job that is too short for a double has no piece that could be late.
     waits = late & (minima > 0) & np.isfinite(pieces.first)
     pieces.refuse(waits, lambda _: "waits although a minimum is guaranteed")

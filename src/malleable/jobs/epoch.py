@@ -382,7 +382,7 @@ class Epoch(PlannedEpoch):
         if never := self._core.take_oversized().tolist():
             jobs = ", ".join(map(str, never[:5])) + ", ..." * (len(never) > 5)
             more = f"min_slots: more than the {counted(self.slots, 'slot')}; waiting: {jobs}"
-            warnings.warn(more, UserWarning, stacklevel=4)  # who called `decide`
+            warnings.warn(more, UserWarning, stacklevel=4)  # the caller of `decide`
 
     def _plan(self, decision: Decision) -> Plan:
         began = time.perf_counter()

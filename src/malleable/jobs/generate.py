@@ -14,7 +14,7 @@ from malleable.validation import as_number, check_whole, checked_positive, shown
 
 Rng: TypeAlias = "np.random.Generator | int | None"
 
-_RATIO = 10.0  # mean of large jobs against small ones
+_RATIO = 10.0  # mean size of large jobs over that of small ones
 _NORMAL = NormalDist()
 
 
@@ -34,7 +34,7 @@ def _truncated_normal(
     drawn = np.empty(len(mean))
     for i, (u, m, top) in enumerate(zip(uniform, mean.tolist(), upper.tolist(), strict=True)):
         high = _NORMAL.cdf((top - m) / (m / 3)) if top < math.inf else 1.0
-        # u = 0 must not come out as work 0, nor rounding as the infinite quantile of 1.
+        # u = 0 must not give work 0, and rounding must not give the infinite quantile of 1.
         p = min(max(low + u * (high - low), math.nextafter(low, 1)), math.nextafter(1, 0))
         drawn[i] = m + m / 3 * _NORMAL.inv_cdf(p)
     return drawn
@@ -113,7 +113,7 @@ def bimodal_jobs(
         demand = np.ceil(check_whole("tasks", tasks, 1) * share)
         most = np.clip(demand, 1, capacity).astype(np.int64)
     if mean_min > 0:
-        # Drawing again while the rounded minimum exceeds M is drawing below M + 1/2.
+        # Drawing again while the rounded minimum exceeds M is the same as drawing below M + 1/2.
         minima = _truncated_normal(np.full(count, mean_min), most.astype(float) + 0.5, generator)
         least = np.clip(np.rint(minima), 1, most).astype(np.int64)
     else:

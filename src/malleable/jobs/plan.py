@@ -118,7 +118,7 @@ def plan_jobs(
 ) -> Plan:
     """Plan a table of jobs; `malleable.plan` describes the arguments."""
     goal = parse_objective(objective, len(jobs))
-    warn_without_deadlines(goal, jobs, stacklevel=5)  # who called `malleable.plan`
+    warn_without_deadlines(goal, jobs, stacklevel=5)  # the caller of `malleable.plan`
     tries = check_effort(effort, len(jobs), jobs.speedup is not None)
     check_min_mode(min_mode)
     held = check_amount("period", period, WEIGHT)

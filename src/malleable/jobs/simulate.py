@@ -177,7 +177,7 @@ def _advance(
     loop: _core.PeriodicLoop, jobs: Jobs, last: float, progress: Callable[[int, int], None] | None
 ) -> bool:
     try:
-        # Calls up to the last arrival in parts, then all others.
+        # First the calls up to the last arrival, in parts, then all others.
         first, latest = (jobs.arrival.min(), jobs.arrival.max()) if len(jobs) else (0.0, 0.0)
         for k, until in enumerate(np.linspace(first, latest, PARTS)[1:].tolist(), 1):
             loop.advance(min(until, last))

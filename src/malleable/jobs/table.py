@@ -170,7 +170,7 @@ class CoreTable:
             return False
         except ValueError:
             if any(_has_nan(columns.get(field)) for field in ("max_slots", "deadline")):
-                return False  # which means none there
+                return False  # NaN means none there
             raise
         return True
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from malleable.live.decider import SchedulerDecider
 from malleable.live.ledger import JobState
 
-_LEAST = 0.22  # gain from which on a backup task is worth a slot that nobody wants
+_LEAST = 0.22  # gain from which a backup task is worth a slot that no other task wants
 _OF_TASK = 0.0625
 
 
@@ -36,8 +36,8 @@ class Backups:
 
     def __init__(self, decider: SchedulerDecider, epoch: float) -> None:
         self._decider, self._epoch = decider, epoch
-        self._twin: dict[str, str] = {}  # of both attempts
-        # Backup tasks that go on, in the order of their beginnings.
+        self._twin: dict[str, str] = {}  # by key of an attempt: that of the other attempt
+        # Running backup tasks, in the order of their starts.
         self.running: dict[str, Flight] = {}
         self.dying: dict[str, Flight] = {}  # attempts that end in vain
         self._looked, self._due = -math.inf, math.inf
@@ -67,7 +67,7 @@ class Backups:
     def stir(self) -> None:
         self._stirred = True
 
-    # Which ones.
+    # Choice of tasks.
 
     def too_many(self, now: float, free: int) -> list[str]:
         """Backup tasks to end now because waiting tasks want their slots or resources. ``free`` slots are
@@ -76,7 +76,7 @@ class Backups:
             return []
         rows = self._decider.in_the_way({flight.row for flight in self.running.values()})
         found = [key for key, flight in self.running.items() if flight.row in rows]
-        if free > 0:  # nobody wants them
+        if free > 0:  # no other task wants them
             return found
         wanted = self._decider.wanted(now, self.slots) - free
         more = wanted - len(self.dying) - len(found)
@@ -110,7 +110,7 @@ class Backups:
         ages = [now - flying[key].since for _, _, key in alone]
         rows = [row for row, _, _ in alone]
         gains = self._decider.gains(list(zip(rows, ages, strict=True)), now)
-        # What is expected of an old attempt changes as slowly as the attempt is old.
+        # The gain of an old attempt changes the more slowly the older it is.
         known = sorted(set(rows))
         mean = dict(zip(known, self._decider.seconds(known, now), strict=True))
         soonest = min(max(mean[row], age) for row, age in zip(rows, ages, strict=True))

@@ -31,7 +31,7 @@ class Conditions:
     delay: float = 0.0
     why: str = ""
     _looked: float = -math.inf
-    _next: float = -math.inf  # when another task may start, after the last one
+    _next: float = -math.inf  # earliest start of the next task
 
     @property
     def any(self) -> bool:

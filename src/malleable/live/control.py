@@ -14,8 +14,8 @@ from typing import Any
 from malleable.live.journal import Journal
 from malleable.live.own_files import own_folder
 
-_PATIENCE = 10.0  # seconds until an order has to be answered
-_LOOK = 0.02  # seconds between two looks whether it is
+_PATIENCE = 10.0  # seconds within which an order must be answered
+_LOOK = 0.02  # seconds between two looks for the answer
 
 
 def orders_folder(journal: Path) -> Path:
@@ -38,11 +38,11 @@ class Control:
     def __init__(self, journal: Path, obey: Callable[[Mapping[str, Any]], str]) -> None:
         self._folder, self._obey = orders_folder(journal), obey
         own_folder(self._folder)
-        for left in self._folder.iterdir():  # of a run that was killed
+        for left in self._folder.iterdir():  # orders of a run that was killed
             left.unlink()
 
     def serve(self) -> None:
-        with suppress(FileNotFoundError):  # somebody has removed it
+        with suppress(FileNotFoundError):  # it was removed from outside
             for name in sorted(os.listdir(self._folder)):  # noqa: PTH208 - after each pass
                 if name.endswith(".order"):
                     path = self._folder / name
@@ -60,7 +60,7 @@ class Control:
             return {"error": str(error)}
 
     def close(self) -> None:
-        with suppress(OSError):  # there is one
+        with suppress(OSError):  # the folder exists
             self._folder.rmdir()
 
 
@@ -85,7 +85,7 @@ def order(journal: Path, what: Mapping[str, Any]) -> str:
                 raise ValueError(f"{journal}: its run does not answer")
             time.sleep(_LOOK)
         found = json.loads(answer.read_text())
-    except FileNotFoundError:  # it has just ended
+    except FileNotFoundError:  # the run has just ended
         raise ValueError(nobody) from None
     finally:
         for each in (path, answer):

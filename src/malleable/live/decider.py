@@ -25,11 +25,12 @@ from malleable.live.ledger import JobState
 from malleable.validation import MOST_SLOTS
 
 _LEAST = 1e-6  # seconds of a task
-_WINDOW = 8  # tasks, at least, that show how busy processors are
-_IDLE = 0.5  # of what processors can do: with less they are idle
+_WINDOW = 8  # least number of tasks that show how busy processors are
+_IDLE = 0.5  # share of the processors below which they count as idle
 _OTHERS_FIRST = "others come first"
-_UNKNOWN = 100.0  # the deviation of a task's seconds over them: of such ones nothing is known
-_DRAWS, _LEAST_DRAWS, _DRAWN = 400, 16, 60_000  # of expected ends; tasks that all draws may have
+_UNKNOWN = 100.0  # deviation over mean of a task's seconds from which nothing is known of them
+# draws of expected ends: usual, least; tasks in all draws together
+_DRAWS, _LEAST_DRAWS, _DRAWN = 400, 16, 60_000
 
 
 class SchedulerDecider:
@@ -65,30 +66,33 @@ class SchedulerDecider:
         clock: Callable[[], float] | None = None,
         **options: Any,
     ) -> None:
-        # More slots than processors are asked for where tasks wait: until they are seen to be busy.
+        # With tasks that wait for something, more slots than processors are requested, until the
+        # processors are seen to be busy.
         options["processors"] = self._has = "own" if machine else processors
         self._scheduler = Scheduler(
             Cluster([{"slots": slots}], users=users), policy, objective, **options
         )
         self._slots, self._machine, self._before = slots, machine, processors
         self._cpu_clock = clock
-        self._heard, self._cpu = 0, 0.0  # tasks whose seconds of a processor are known, and these
-        self._window = 0, 0.0, -math.inf  # both when it began, and when that was
+        # number of tasks with known processor seconds, and their sum
+        self._heard, self._cpu = 0, 0.0
+        self._window = 0, 0.0, -math.inf  # both at the window's start, and its time
         self.guard = Guard()
         self._counted = counted
         self._room = self._free = dict(room)
         self.behind = False
-        self._works: dict[int, JobState] = {}  # by row; jobs that are here
-        self._limited: set[int] = set()  # of these, jobs whose tasks say what they need
+        self._works: dict[int, JobState] = {}  # by row: jobs that the scheduler has
+        self._limited: set[int] = set()  # of these, jobs whose tasks need resources
         self._id_of: dict[int, int] = {}
         self._row_of: dict[int, int] = {}
-        self._first: dict[int, tuple[int, int]] = {}  # tasks that had ended, and failed, before
-        self._most: dict[int, int] = {}  # slots that the scheduler was told they may have
-        self._held: dict[int, int] = {}  # slots of the decision before, where there are any
+        # by row: tasks that had ended, and failed, before
+        self._first: dict[int, tuple[int, int]] = {}
+        self._most: dict[int, int] = {}  # by row: max_slots that the scheduler has
+        self._held: dict[int, int] = {}  # by row: slots of the last decision, if any
         self._changed: set[int] = set()
-        # As `ended` was told, of jobs that are here.
+        # Arguments of `ended` for jobs that the scheduler has.
         self._ended: list[tuple[int, float, float]] = []
-        # By row, of jobs that come later.
+        # By row: the same for jobs that come later.
         self._early: dict[int, list[tuple[int, float, float]]] = {}
 
     def _waiting(self, work: JobState) -> int:
@@ -260,7 +264,7 @@ class SchedulerDecider:
                 now=now,
             )
             self._most |= {rows[k]: limits[k] for k in moved}
-        self._changed.clear()  # only now: a view that fails in between takes nothing away
+        self._changed.clear()  # only now, so that an error before keeps them
 
     def _counts(self, rows: Sequence[int], works: Sequence[JobState]) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -340,7 +344,7 @@ class SchedulerDecider:
                 found[row] = ExpectedEnd(row)
             elif math.isfinite(late):
                 found[row] = ExpectedEnd(row, at, early, late, seconds, spread)
-            else:  # none of its tasks may start
+            else:  # the job may start no task
                 found[row] = ExpectedEnd(row, seconds=seconds, spread=spread)
         return found
 
@@ -357,11 +361,11 @@ class SchedulerDecider:
         scheduler, ids = self._scheduler, dict(self._id_of)
         limited = sorted(row for row in self._limited if not self._works[row].paused)
         running = {row: work.running * work.width for row, work in self._works.items()}
-        # Tasks that the engine holds beyond its slots; of a queue's all run.
+        # Tasks that the engine holds beyond its slots; with a queue all of them run.
         ahead = 0 if self._counted else sum(running.values()) - self._slots
         if coming or limited or ahead > 0:
             scheduler = copy.copy(scheduler)
-            scheduler.decide(now)  # so that all jobs speak for those to come
+            scheduler.decide(now)  # so that the scheduler learns from all jobs
         if ahead > 0:
             self._put_back(scheduler, running, ahead, now)
         if limited:
@@ -422,7 +426,7 @@ class SchedulerDecider:
                 found.append((row, fits))
         return found
 
-    # Of backup tasks.
+    # Backup tasks.
 
     def wanted(self, now: float, free: int) -> int:
         """How many of these slots waiting tasks would take at once if they were free. O(jobs)."""

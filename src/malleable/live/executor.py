@@ -44,7 +44,7 @@ _CALLS = "calls"  # the job of calls that are submitted to the pool itself
 
 _log = logging.getLogger("malleable")
 _runs: weakref.WeakSet[CallRun] = weakref.WeakSet()
-_exiting = threading.Event()  # the interpreter ends, and no run begins any more
+_exiting = threading.Event()  # set when the interpreter ends: no run begins any more
 
 
 def _end_all() -> None:
@@ -290,7 +290,7 @@ class Executor(futures.Executor):
         self._resources = Resources(names) if names else None
         self._room = self._resources.room if self._resources else {}
         made = partial(SchedulerDecider, max(1, self._slots), policy, objective, self._room)
-        made()  # which refuses what it does not know
+        made()  # refuses unknown policies and options
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
         history = known_history(self._journal, Guard(_log.warning))
         self._decider = made(history=history, **self._processors())
@@ -310,7 +310,8 @@ class Executor(futures.Executor):
         """What is known of the processors of calls, as the decider takes it."""
         if self._engine is not None:
             return {}
-        if self._threads:  # they share one, but where they wait, or compute without the interpreter
+        # threads share one processor, unless they wait, or compute without the interpreter
+        if self._threads:
             return {"processors": "beyond", "machine": 1, "clock": time.process_time}
         return {"processors": "beyond" if self._slots > processors() else "own"}
 
@@ -354,7 +355,7 @@ class Executor(futures.Executor):
         of_run = self._journal, self._described, self._resume, self._resources
         run = CallRun(engine, self._decider, *of_run)
         _runs.add(run)
-        if _exiting.is_set():  # since then; `_end_all` may have missed this run
+        if _exiting.is_set():  # set meanwhile; `_end_all` may have missed this run
             run.shutdown(wait=True)
             raise RuntimeError(late)
         # A child of multiprocessing waits for its own children before it ends.
@@ -483,7 +484,7 @@ class Executor(futures.Executor):
         def results() -> Iterator[T]:
             try:
                 while waiting:
-                    yield taken()  # and keep nothing
+                    yield taken()  # without keeping a reference
             finally:
                 for future in waiting:
                     future.cancel()
@@ -503,7 +504,7 @@ class Executor(futures.Executor):
             work = job.work
             left = max(0, job.count - work.done - work.failed)
             end = expected.get(row, ExpectedEnd(row))
-            at = max(end.at - now, 0.0) if left else 0.0  # NaN stays
+            at = max(end.at - now, 0.0) if left else 0.0  # max keeps NaN
             mean = work.taken / work.done if work.done else math.nan
             why = waits if waits and left else work.why
             found[work.name] = Progress(

@@ -19,9 +19,9 @@ from malleable.live.packs import pack_of
 from malleable.live.shell_text import quoted
 
 _LINES = 5  # of standard error
-_END = 4096  # bytes at the end of a file in which they are
+_END = 4096  # bytes at the end of a file in which they are searched
 _OWN = "MALLEABLE_"
-_COMMANDS = "commands", "submitted"  # kinds of runs that have some
+_COMMANDS = "commands", "submitted"  # kinds of runs with files of output
 _MISSING = "No such file or directory"
 
 
@@ -118,7 +118,7 @@ def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> st
 
 def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
     """For a task whose last attempt this is; ``folder`` is that of the job's output, empty: none is kept."""
-    own = job.command or job.commands  # else it is a call, or a task of a queue
+    own = job.command or job.commands  # otherwise it is a call, or a task of a queue
     streams = []
     for suffix in SUFFIXES:
         path = stream_of(folder, last.task, last.attempt, suffix) if folder else ""

@@ -25,7 +25,7 @@ _PENDING, _RUNNING, _CANCELLED = "PENDING", "RUNNING", "CANCELLED"
 _NOTIFIED, _FINISHED = "CANCELLED_AND_NOTIFIED", "FINISHED"
 _ENDED = (_CANCELLED, _NOTIFIED, _FINISHED)
 _lock = threading.Lock()
-_log = logging.getLogger("concurrent.futures")  # where others tell it, too
+_log = logging.getLogger("concurrent.futures")  # the logger that concurrent.futures uses, too
 
 
 class Future(futures.Future[T]):
@@ -41,7 +41,7 @@ class Future(futures.Future[T]):
 
     def __init__(self, call: Any, number: int, job: CallJob) -> None:
         self.call, self.number, self.job = call, number, job
-        self._task: Task | None = None  # while it is handed over and may be withdrawn
+        self._task: Task | None = None  # set while the call is with the engine and may be withdrawn
         self._own: threading.Condition | None = None
         self._state = _PENDING
         self._result: Any = None
@@ -52,7 +52,7 @@ class Future(futures.Future[T]):
         if self._own is None:
             with _lock:
                 if self._own is None:
-                    self._waiters: list[Any] = []  # both are used under the condition alone
+                    self._waiters: list[Any] = []  # both are used only under the condition
                     self._done_callbacks: list[Any] = []
                     self._own = threading.Condition()
         return self._own
@@ -88,7 +88,7 @@ class Future(futures.Future[T]):
                 return False
             self._cancel()
         self._invoke_callbacks()
-        if task is None:  # else the engine returns it
+        if task is None:  # otherwise the engine returns it
             self.job.forget(self.number)
         return True
 
@@ -98,7 +98,7 @@ class Future(futures.Future[T]):
         self._condition.notify_all()
         self.call = self._task = None
 
-    # What follows is the pool's.
+    # Methods from here on are called by the pool.
 
     def begin(self, task: Task, runs: bool) -> bool:
         """The call is handed to an engine, which ``runs`` it if it cannot be withdrawn; False: it was
@@ -114,7 +114,7 @@ class Future(futures.Future[T]):
             return True
 
     def _begin(self, task: Task, runs: bool) -> None:
-        # The second task of a call comes beside one that runs.
+        # The second task of a call is a backup task beside a running one.
         if runs or self._task is not None:
             self._state, self._task = _RUNNING, None
         else:
@@ -142,12 +142,13 @@ class Future(futures.Future[T]):
             if lean:
                 self._result, self._exception, self._state = result, error, _FINISHED
         if not lean:
-            with suppress(futures.InvalidStateError):  # it was cancelled, or set by somebody else
+            # the future was cancelled, or set from outside
+            with suppress(futures.InvalidStateError):
                 if error is None:
                     self.set_result(result)
                 else:
                     self.set_exception(error)
-        self._task = None  # not before: a call without is taken for one that waits
+        self._task = None  # not before, because a call without a task counts as waiting
 
     def _invoke_callbacks(self) -> None:
         """Call all, even if one raises. The thread is the pool's, or the thread that cancels."""

@@ -23,7 +23,7 @@ class Guard:
         except (Exception, SystemExit) as error:
             if about not in self._told:
                 self._told.add(about)
-                with suppress(Exception):  # nobody listens
+                with suppress(Exception):  # the reader may be gone
                     self._report(
                         f"{about} failed, the run goes on: {str(error) or type(error).__name__}"
                     )

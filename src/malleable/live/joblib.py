@@ -28,16 +28,16 @@ from malleable.files.advice import library
 from malleable.live.calls import end_calls
 from malleable.live.executor import Executor, ExecutorJob
 
-_AHEAD = "2*n_jobs"  # what joblib and scikit-learn dispatch unless somebody says otherwise
+_AHEAD = "2*n_jobs"  # the default of joblib and scikit-learn
 _MOMENT = 0.02  # seconds
 _lock = threading.Lock()
-_own: list[Executor] = []  # the pool of who names none
+_own: list[Executor] = []  # the pool that is used if none is named
 _numbers = count()
 
 
 def _pool() -> Executor:
     with _lock:
-        if not _own or not _own[0]._usable:  # it broke, or it is the parent's of this process
+        if not _own or not _own[0]._usable:  # it broke, or it belongs to the parent of this process
             _own[:] = [Executor()]
         return _own[0]
 
@@ -84,7 +84,7 @@ class _Backend:
         super().__init__(**more)
         self._given, self._name, self._settings = pool, job, settings or {}
         self._job: ExecutorJob | None = None
-        self._most: int | None = None  # slots, of this call and of the job
+        self._most: int | None = None  # most slots of this call, and of the job
         self._kept: int | None = None
         self._flying: set[Any] = set()
         self._guard = threading.Lock()
@@ -92,7 +92,7 @@ class _Backend:
         self._tried: set[int] = set()
         self._arrays: _Arrays | None = None
 
-    def __reduce__(self) -> Any:  # of calls that have a backend of their own in them
+    def __reduce__(self) -> Any:  # for calls whose arguments contain a backend
         return _made, ()
 
     @property
@@ -116,7 +116,7 @@ class _Backend:
             return 1
         if n_jobs < 0:
             n_jobs = max(slots + 1 + n_jobs, 2 if n_jobs == -1 else 1)
-        # Of a pool with one slot, too, calls are the pool's: others share it.
+        # A pool with one slot runs the calls, too, because other calls share it.
         return n_jobs if n_jobs == 1 else max(2, min(n_jobs, slots))
 
     def configure(
@@ -210,11 +210,11 @@ class _Backend:
     def compute_batch_size(self) -> int:
         """Calls of the next batch: the first calls of a size get a moment to show that they are short."""
         size: int = super().compute_batch_size()  # type: ignore[misc]
-        mine = self.parallel.pre_dispatch == "all"  # else the pool's thread may be asking
+        mine = self.parallel.pre_dispatch == "all"  # otherwise the pool's thread may be the caller
         if mine and size not in self._tried and len(self._flying) >= 2 * self._executor.slots:
             self._ended.clear()
             if not self._ended.wait(_MOMENT):
-                self._tried.add(size)  # they are not
+                self._tried.add(size)  # they are not short
             size = super().compute_batch_size()  # type: ignore[misc]
         return size
 
@@ -262,7 +262,7 @@ class _Arrays:
         from joblib.externals.loky.backend import resource_tracker
 
         for file in Path(self._folder).iterdir():
-            with suppress(Exception):  # joblib told it of each file
+            with suppress(Exception):  # joblib registered each file there
                 resource_tracker.unregister(str(file), "file")
         shutil.rmtree(self._folder, ignore_errors=True)
         atexit.unregister(self.close)

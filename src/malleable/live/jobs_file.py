@@ -38,7 +38,7 @@ else:
 
 PAUSED, CANCELLED = "paused", "cancelled"
 """What was ordered of a job while it ran."""
-_HELD = "held"  # in the description of a job: one of these
+_HELD = "held"  # a job's description has exactly one of these
 MOST_TASKS = 100_000_000
 """Tasks that all jobs of a run may have together."""
 
@@ -478,7 +478,7 @@ def parents_first(after: Sequence[Sequence[int]]) -> list[int]:
             children[parent].append(row)
     waits = list(map(len, after))
     free = [row for row, count in enumerate(waits) if count == 0]
-    for row in free:  # grows while it is read; every row is appended once
+    for row in free:  # grows during the loop; every row is appended once
         for child in children[row]:
             waits[child] -= 1
             if waits[child] == 0:

@@ -68,7 +68,7 @@ class Journal(JournalFile):
     """
 
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
-        self._told: dict[tuple[int, int], tuple[int, str]] = {}  # of jobs, as they were written
+        self._told: dict[tuple[int, int], tuple[int, str]] = {}  # rows of jobs, as written last
         self._overlaid = False
         super().__init__(path, write, durable)
 
@@ -324,7 +324,7 @@ class Journal(JournalFile):
             believed = (math.nan if each is None else each for each in (seconds, work))
             yield Decided._make([*decided, *believed])
 
-    # What was learnt.
+    # History.
 
     def history(self) -> dict[str, Any] | None:
         """What runs have learnt of programs, as `malleable.Scheduler.history`; None: nothing."""

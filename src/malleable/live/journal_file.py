@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
-_LOOKS, _LOOK = 6, 0.02  # times that the lock is tried, seconds between: readers try it, too
-_OWNER = 100  # bytes of a lock, at most
+# attempts to lock, and seconds between: readers take the lock for a moment, too
+_LOOKS, _LOOK = 6, 0.02
+_OWNER = 100  # bytes most bytes of a lock
 _SIDES = ("-wal", "-shm", "-journal")  # SQLite's own files beside a journal
-_NEW = ".new"  # of a journal that is being made
+_NEW = ".new"  # suffix of a journal that is being made
 
 
 @contextlib.contextmanager
@@ -49,7 +50,7 @@ def take_lock(path: Path, owner: str) -> IO[str]:
         The file is no lock of this user.
     """
     lock = os.fdopen(open_file(path, os.O_CREAT | os.O_RDWR), "r+", errors="replace")
-    if os.fstat(lock.fileno()).st_size > _OWNER:  # it would be emptied
+    if os.fstat(lock.fileno()).st_size > _OWNER:  # it would be truncated
         lock.close()
         raise ValueError(f"{path}: a lock has to be here, and this is no lock")
     for _ in range(_LOOKS):
@@ -91,7 +92,8 @@ class JournalFile:
                 told = f"{self.path}: another run writes to it (process {owner}); "
                 told += "--journal FILE gives this one a journal of its own"
                 raise JournalError(told) from None
-            self._new.unlink(missing_ok=True)  # of a run that was killed while it made one
+            # left by a run that was killed while it made a journal
+            self._new.unlink(missing_ok=True)
         self._look_at_files(False)
 
     def _look_at_files(self, closed: bool) -> None:
@@ -104,13 +106,13 @@ class JournalFile:
         descriptor = open_file(new, os.O_CREAT | os.O_EXCL | os.O_RDWR)
         try:
             with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as base:
-                base.executescript(  # without another file that could be left behind
+                base.executescript(  # without side files that could be left behind
                     "pragma journal_mode = off; pragma synchronous = off; begin;"
                     f" pragma application_id = {_APPLICATION}; pragma user_version = {VERSION};"
                     f" {SCHEMA} commit;"
                 )
             os.fsync(descriptor)
-            self.path.unlink(missing_ok=True)  # it is empty
+            self.path.unlink(missing_ok=True)  # the file is empty
             try:
                 os.link(new, self.path)
             except FileExistsError:
@@ -135,7 +137,7 @@ class JournalFile:
         self._place = found.st_dev, found.st_ino
         mode = "rw" if write else "ro"
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-        # One thread at a time uses it: the executor's.
+        # Only one thread at a time uses it, the executor's.
         options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
         self._base: sqlite3.Connection = sqlite3.connect(uri, 10.0, uri=True, **options)
         application, version = (
@@ -144,11 +146,11 @@ class JournalFile:
         )
         if application != _APPLICATION:
             raise JournalError(f"{self.path}: not a journal of runs")
-        self._look_at_files(True)  # only now: another file keeps its mode
+        self._look_at_files(True)  # only now, so that a file of another kind is not changed
         if version != VERSION:
             raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
         if write:
-            self._base.execute("pragma journal_mode = wal")  # somebody may have changed it
+            self._base.execute("pragma journal_mode = wal")  # another program may have changed it
             self._base.execute(f"pragma synchronous = {'full' if durable else 'off'}")
             self._base.execute("begin")
 

@@ -22,7 +22,7 @@ from malleable.live.protocol import Task
 
 LOOK = 1.0
 """Seconds between two times that others are told what runs."""
-_SHARE = 0.05  # of the time that is spent on expected ends
+_SHARE = 0.05  # share of the time that is spent on expected ends
 
 
 class Decider(Protocol):
@@ -99,31 +99,32 @@ class JobState:
 
     next: int = 0  # the first task that was never started
     again: deque[int] = field(default_factory=deque)
-    dropped: set[int] = field(default_factory=set)  # numbers not yet reached that never start
-    running: int = 0  # slots that it holds
-    # Slots beyond these: of backup tasks, and of attempts that are about to end in vain.
+    dropped: set[int] = field(default_factory=set)  # later tasks that never start
+    running: int = 0  # slots that the job holds
+    # More slots: of backup tasks, and of attempts that will end in vain.
     beside: int = 0
-    backup_tasks: int = 0  # that began
-    backups_won: int = 0  # that ended before the attempt beside them
-    wasted_slot_seconds: float = 0.0  # of attempts that ended in vain
-    # Where only counts are heard of: seconds that tasks which run have run, in all, and that those
-    # that ended well took on average, if that is seen.
+    backup_tasks: int = 0  # backup tasks that began
+    backups_won: int = 0  # backup tasks that ended before the first attempt
+    wasted_slot_seconds: float = 0.0  # slot-seconds of attempts that ended in vain
+    # For engines that show counts: seconds that running tasks have run in all, and the mean seconds
+    # of tasks that ended well, if known.
     elapsed: float = 0.0
     mean: float = math.nan
     done: int = 0
     failed: int = 0
-    ways: Counter[str] = field(default_factory=Counter)  # of those that failed: WORDS, but "failed"
+    # failed tasks by their way: WORDS without "failed"
+    ways: Counter[str] = field(default_factory=Counter)
     retried: int = 0  # attempts at tasks beyond the first
     taken: float = 0.0  # seconds of tasks that ended well, in all
-    recent: float = math.inf  # seconds of a task, of late
+    recent: float = math.inf  # recent mean of a task's seconds
     slots: int = 0
     why: str = ""
-    came: float = math.nan  # when an earlier session began it, if one did
-    last: float = math.nan  # when a task ended last
+    came: float = math.nan  # start of the job in an earlier session; NaN: none
+    last: float = math.nan  # last end of a task
     began: float = math.nan
     ended: float = math.nan
     cancelled: bool = False
-    paused: bool = False  # nothing of it starts for now
+    paused: bool = False  # no task of the job starts for now
     open: bool = False  # more tasks may come
     here: bool = False  # the scheduler knows it
 
@@ -150,7 +151,7 @@ class Progress:
     jobs: Sequence[JobState]
     running: int
     slots: int
-    expected: Mapping[int, ExpectedEnd]  # by job
+    expected: Mapping[int, ExpectedEnd]  # by row of the job
 
     @property
     def end(self) -> ExpectedEnd:
@@ -202,17 +203,17 @@ class Ledger:
         self._told = self._flown = -math.inf
         self.expected: dict[int, ExpectedEnd] = {}
         self.rule = ""
-        self.held = ""  # why nothing starts
+        self.held = ""  # why no task starts
         self._reckoned, self._took = -math.inf, 0.0
         self._attempted: list[Attempt] = []
         self._decisions: list[Decided] = []
-        self._described = (-1, -1)  # jobs and their tasks, as the journal has them
+        self._described = (-1, -1)  # numbers of jobs and tasks that the journal has
 
     @property
     def now(self) -> float:
         return self._clock() - self._zero
 
-    # Of who runs the tasks.
+    # Engine.
 
     def flying(self) -> list[RunningTasks]:
         raise NotImplementedError
@@ -358,7 +359,7 @@ class Ledger:
         self._due, self._decided = False, now
         for row in sorted(self._idle):
             work = self.jobs[row]
-            if work.here and work.open and work.left == 0:  # back once it has something to do
+            if work.here and work.open and work.left == 0:  # added again once it has tasks
                 work.here, work.slots = False, 0
                 self.decider.gone(row, now)
         self._idle.clear()
@@ -420,10 +421,10 @@ class Ledger:
         )
         self.expected = found or {}
         self.rule = self.guard("the rule of decisions", lambda: self.decider.rule) or ""
-        # The first time imports what it needs.
+        # The first time includes imports, so it does not count.
         self._took = 0.0 if first else time.thread_time() - cost
         self._reckoned = began
-        self._flown = -math.inf  # the journal says the same
+        self._flown = -math.inf  # the journal uses the same times
 
     def _coming(self) -> dict[int, tuple[JobState, list[int]]]:
         found: dict[int, tuple[JobState, list[int]]] = {}

@@ -27,7 +27,7 @@ from malleable.live.task_outcome import TaskOutcome
 from malleable.validation import MOST_SLOTS
 
 _PACE = 0.25  # seconds over which the pace of ends is averaged
-_WEIGHT = 0.05  # of the latest task in `Work.recent`
+_WEIGHT = 0.05  # weight of the latest task in `JobState.recent`
 
 
 @dataclass(slots=True)
@@ -94,16 +94,16 @@ class Loop(Ledger):
         self._conditions = conditions
         self._flying: dict[str, Flight] = {}  # by key
         self._backups = Backups(decider, epoch)
-        # Backup tasks that have not ended: beside which attempt.
+        # By key of a running backup task: the attempt beside which it runs.
         self._backup_of: dict[str, int] = {}
         self._slot = 0
-        self._spare = True  # after the last pass: slots that no task wanted
-        self._held: dict[int, int] = {}  # slot -> tasks that are left of those it was given
-        self._tries: dict[tuple[int, int], _Tries] = {}  # of tasks that are tried more than once
-        self._pace = 0.0  # slots that come free a second, of late
-        self._paced = 0.0  # when that was reckoned
+        self._spare = True  # whether the last pass left slots that no task wanted
+        self._held: dict[int, int] = {}  # slot -> remaining tasks of its bundle
+        self._tries: dict[tuple[int, int], _Tries] = {}  # tasks that are tried more than once
+        self._pace = 0.0  # recent number of slots that become free per second
+        self._paced = 0.0  # time at which that was computed
         self.stopping = False
-        self.draining = False  # nothing starts any more
+        self.draining = False  # no task starts any more
 
     @property
     def slots(self) -> int:
@@ -148,7 +148,7 @@ class Loop(Ledger):
             most = min(most, self._decided + self._epoch - self.now)
         if self._conditions:
             most = min(most, self._conditions.wait(self.now))
-        self._hear(self.engine.poll(max(0.0, most)))  # recorded with what starts next
+        self._hear(self.engine.poll(max(0.0, most)))  # recorded together with the next starts
         if self._progress and self.now - self._told >= LOOK:
             self.tell()
 
@@ -156,7 +156,7 @@ class Loop(Ledger):
         ahead = self._ahead()
         tasks: list[Task] = []
         again = True
-        while again:  # each time there is a slot less, or a job that has nothing left to start
+        while again:  # ends, because each pass uses a slot or finishes a job's starts
             free = self.engine.slots + ahead - len(self._held) - self._backups.slots
             free = min(free, self._may_start() - len(tasks))
             if free <= 0:
@@ -279,7 +279,7 @@ class Loop(Ledger):
                 continue
             known = self._tries.get((row, number))
             attempt = known.made if known else 0
-            if attempt:  # it goes alone: other tasks should not suffer if it fails again
+            if attempt:  # it is sent alone, so that other tasks do not suffer if it fails again
                 if tasks:
                     work.again.appendleft(number)
                     break
@@ -328,7 +328,7 @@ class Loop(Ledger):
         for event, began in zip(events, self._begins(events), strict=True):
             flight = self._flying.pop(event.key, None)
             if flight is None:
-                continue  # told twice, or never ours
+                continue  # reported twice, or of another run
             if self._resources:
                 self._resources.give_back(event.key)
             flight = flight._replace(since=began)
@@ -352,7 +352,7 @@ class Loop(Ledger):
 
     def _begins(self, events: Sequence[Event]) -> list[float]:
         now = self.now
-        # By slot, seconds of tasks that ended after it.
+        # By slot: seconds of tasks that ended after this one.
         later: defaultdict[int, float] = defaultdict(float)
         found = []
         for event in reversed(events):
@@ -378,7 +378,7 @@ class Loop(Ledger):
         self._tries.pop((row, number), None)
         if good:
             took = flight.since - since + event.seconds
-            # The time between tasks is the task's for who says when all will have ended.
+            # For expected ends, the pause between tasks counts as time of the task.
             self.decider.ended(row, took + event.waited * flight.soon, event.cpu)
             _count_done(work, event.seconds)
         else:
@@ -404,7 +404,7 @@ class Loop(Ledger):
         self._end_in_vain([other])
         if not won:
             return flight.since
-        # The slot that ends is the backup task's, and the older attempt's is free once that has ended.
+        # The slot of the backup task is free now; that of the older attempt once that has ended.
         work = self.jobs[flight.row]
         work.backups_won += 1
         self._held[flight.slot] = 1
@@ -421,7 +421,7 @@ class Loop(Ledger):
         else:
             backup = event.key in self._backups.running
             other = self._flying[self._backups.part(event.key)]
-            if not backup:  # the slot of a backup task that goes on is its task's
+            if not backup:  # the slot of the remaining backup task becomes its task's
                 work.running += 1
                 self._held[other.slot] = 1
                 self._let_go(flight.slot, work)
@@ -476,7 +476,7 @@ class Loop(Ledger):
     def stop(self, grace: float) -> int:
         """End everything; tasks that were ended count as not run. Returns how many processes would not end."""
         self.stopping = True
-        with suppress(OSError):  # an engine that is gone has nothing to say
+        with suppress(OSError):  # the engine may be gone
             self._hear(self.engine.poll(0.0))
         left = self.engine.close(grace)
         self._flying.clear()

@@ -26,7 +26,8 @@ from malleable.validation import check_slots, near, shown
 
 VERBS = ("pause", "resume", "cancel", "set")
 SETTINGS = ("weight", "deadline", "min_slots", "max_slots")
-_UNSET = {"deadline": math.inf, "max_slots": None}  # what may be none, and what a job then has
+# values that may be unset, and what they then are
+_UNSET = {"deadline": math.inf, "max_slots": None}
 
 
 def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[str, Any]) -> str:

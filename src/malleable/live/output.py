@@ -16,7 +16,7 @@ from malleable.live.journal import Journal, Run
 from malleable.live.own_files import make_folder, open_file, own_folder
 from malleable.live.packs import pack_of
 
-_NAME = 40  # characters of a job's name
+_NAME = 40  # most characters of a job's name
 _UNREADABLE = re.compile(r"[^\w.+=@-]+")
 _OF_TASK = re.compile(r"(\d+)\.(\d+)\.(?:out|err)", re.ASCII)
 SUFFIXES = ("out", "err")

@@ -32,16 +32,17 @@ class Pack:
 
     def __init__(self, folder: str) -> None:
         self._path = Path(folder) / PACK
-        self.end = 0  # of the blocks that are known
+        self.end = 0  # end of the known blocks
         self._places: dict[_Key, tuple[int, int, int]] = {}  # block, first byte, bytes
-        self._block: tuple[int, bytes] = (-1, b"")  # the last that was read
+        # the block that was read last: its place, its bytes
+        self._block: tuple[int, bytes] = (-1, b"")
 
     def look(self) -> dict[_Key, tuple[int, int, int]]:
         try:
             size = self._path.stat().st_size
         except OSError:
             return self._places
-        if size < self.end:  # it was removed, and is another one
+        if size < self.end:  # the file was removed and made again
             self.end, self._places = 0, {}
         if size > self.end:
             with self._open() as file:
@@ -87,7 +88,7 @@ class Pack:
         self.look()
         file = open_file(self._path, os.O_RDWR | os.O_CREAT, closed=False)
         try:
-            os.ftruncate(file, self.end)  # what is left of a block that was cut
+            os.ftruncate(file, self.end)  # the rest of a block that was cut
             if os.pwrite(file, block, self.end) < len(block):
                 os.ftruncate(file, self.end)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))

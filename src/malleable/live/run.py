@@ -33,7 +33,7 @@ from malleable.live.task_outcome import Counted
 
 FAILED = 3
 _PACKED = 256  # attempts that are packed at once
-_LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
+_LOOKED_AT = 10  # most attempts of a task whose empty streams are removed
 
 
 def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
@@ -96,12 +96,12 @@ class CommandRun:
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.guard = guard or Guard()
         self.tell_failure: Callable[[Failure], object] | None = None
-        self.tell_shortage: Callable[[str], object] | None = None  # told once
-        # Told of each task that has ended or, with None, never starts; by what they are for.
+        self.tell_shortage: Callable[[str], object] | None = None  # called once
+        # Called for each task that has ended or (with None) never starts; by name of the purpose.
         self.hearers: dict[str, Callable[[int, int, Event | None], object]] = {}
-        # Job and number of tasks that earlier sessions ended, if somebody wants to know.
+        # (job, number) of tasks that earlier sessions ended, if they are needed.
         self.earlier: set[tuple[int, int]] | None = None
-        self.done_before = 0  # tasks, by the run that this one goes on with
+        self.done_before = 0  # tasks that the run which is resumed had done
         self._works: Sequence[JobState] = ()
         self._again = again
         self.outputs = own_output_folder(journal, run)
@@ -200,7 +200,8 @@ class CommandRun:
             for name in ("retried", "backup_tasks", "backups_won", "wasted_slot_seconds"):
                 setattr(work, name, getattr(own, name))
         for row, seconds in took.items():
-            for each in seconds if loop.jobs[row].left else ():  # what is over teaches at its end
+            # jobs that are over are learnt at their end
+            for each in seconds if loop.jobs[row].left else ():
                 decider.ended(row, each)
 
     def _work(self, row: int, job: Job, after: Sequence[int]) -> JobState:
@@ -233,12 +234,13 @@ class CommandRun:
         left = False
         for suffix in SUFFIXES:
             path = stream_of(self.folders[row], number, attempt, suffix)
-            with suppress(OSError):  # it was removed, or never made
+            with suppress(OSError):  # the file was removed, or never made
                 if os.stat(path).st_size:  # noqa: PTH116 - twice a task
                     left = True
                 else:
                     os.unlink(path)  # noqa: PTH108
-        # What an earlier session began may still run, if that session and its helper were killed.
+        # A command of an earlier session may still run, if that session and its supervisor were
+        # killed.
         if left and attempt >= self._made.get((row, number), 0):
             self._unpacked.setdefault(row, []).append((number, attempt, good))
 

@@ -33,7 +33,7 @@ _QUOTES = {
     ),
     "'": re.compile(r"(?P<quote>')|[^'{]+|.", re.DOTALL),
 }
-_FIRST = re.compile(  # of a word
+_FIRST = re.compile(  # first character of a word
     r"(?P<comment>#[^\n]*)|(?P<odd>(?:eval|shift|function|\[\[)(?![^\s;&|()<>])"
     r"|set(?=[ \t]+[^-+\s]|[ \t][^;&|\n]*--))"
 )
@@ -63,8 +63,8 @@ class ShellText:
         self.parts: list[str | tuple[re.Match[str], str]] = []
         self.odd, self.quote, self.commented = "", "", False
         self.variables: set[str] = set()
-        self._around: list[str] = []  # quotes around each parenthesis that is open
-        self._back: str | None = None  # quotes around a backquote that is open
+        self._around: list[str] = []  # quotes around each open parenthesis
+        self._back: str | None = None  # quotes around an open backquote
         self._first, kind, at = True, None, 0
         while at < len(text):
             field = fields.match(text, at)
@@ -118,7 +118,7 @@ class ShellText:
 def quoted(word: str) -> str:
     """A word quoted for a shell, on one line; with ``$'...'`` if it is not UTF-8, or has control characters."""
     if word.isprintable():
-        import shlex  # for what is shown alone
+        import shlex  # used only for display
 
         return shlex.quote(word).replace("'\"'\"'", "'\\''")
     return "$'" + "".join(map(_escaped, word)) + "'"

@@ -95,7 +95,7 @@ class _Facts(NamedTuple):
     run: Run
     jobs: list[Job]
     counted: list[Counted]  # by row
-    failed: list[Counter[str]]  # tasks by how they did not end well
+    failed: list[Counter[str]]  # by row: failed tasks by their way
     flying: dict[int, RunningTasks]
     held: dict[int, Decided]
     expected: dict[int, ExpectedEnd]
@@ -118,7 +118,7 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
         flying = journal.flying(run.id) if live else {}
         held = journal.held(run.id) if live else {}
         expected = journal.expected(run.id)
-    if run.kind in ("calls", "arrays", "stages"):  # which tell their number a moment later
+    if run.kind in ("calls", "arrays", "stages"):  # whose number of tasks is known a moment later
         jobs = [
             replace(job, values=range(max(len(job), own.last + 1)))
             for job, own in zip(jobs, counted, strict=True)
@@ -162,7 +162,7 @@ def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> Jo
     run, job, sums, ways = facts.run, facts.jobs[row], facts.counted[row], facts.failed[row]
     left = max(0, len(job) - sums.done - failed)
     ended = math.nan if left else sums.ended
-    # One that never ran has no end.
+    # A job that never ran has no end.
     end = facts.expected.get(row, ExpectedEnd(row)) if left else _seen(row, sums, ended)
     held = facts.held.get(row) if left else None
     slots, why = (held.slots, held.why) if held else (0, "")

@@ -47,7 +47,7 @@ class TaskOutcome(NamedTuple):
 def outcome_of(attempts: Sequence[Attempt]) -> TaskOutcome:
     """Of a task with these attempts, at least one, by number."""
     first = attempts[0]
-    if len(attempts) == 1 and first.status == 0:  # as most are
+    if len(attempts) == 1 and first.status == 0:  # the usual case
         return TaskOutcome(first, attempts, first, first.attempt + 1)
     groups = _groups(attempts)
     good = min((each for each in attempts if each.status == 0), key=_end, default=None)
@@ -108,7 +108,7 @@ class Counted:
     def add(self, tried: TaskOutcome) -> None:
         for each in tried.attempts:
             self.began = min(each.began, self.began)
-            # What was ended in vain does not prolong its job.
+            # An attempt that was ended in vain does not prolong its job.
             self.ended = max(each.began if each.how == IN_VAIN else each.end, self.ended)
             self.retried += each.attempt > 0 and each.backup_of is None
             self.backup_tasks += each.backup_of is not None

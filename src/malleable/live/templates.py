@@ -30,11 +30,11 @@ _WORDS = frozenset((
 ))  # fmt: skip
 _WHOLE = frozenset("1@*")  # variables that stand for a value without a name
 _OWN_NAME = re.compile(r"[a-z][a-z0-9_]*")  # shells use names in large letters themselves
-_IN_DOUBLE = re.compile(r"[^$`\"\\!]*")  # what double quotes leave as it is
+_IN_DOUBLE = re.compile(r"[^$`\"\\!]*")  # characters without a meaning in double quotes
 _OWN_SLOT = re.compile(r"(?<![{$])\{%\}")
 _BY_HAND = """write sh -c 'COMMAND "$1"' sh {}, in which "$1" is the value"""
 _DOLLAR = re.compile(r"\$\{(?://|/\.|/|\.)?\}")
-_Key = tuple[str, "str | None"]  # the name of a value, and what of it
+_Key = tuple[str, "str | None"]  # the name of a value, and its part
 
 
 def _changed(value: str, how: str | None) -> str:

@@ -20,12 +20,12 @@ from malleable.view.text import counted
 JOBS = 100
 NAMES = ("fifo", "fair", "adaptive", "adaptive-literal")
 
-# From here to `table3_cluster`: ours, the paper does not say.
+# Values from here to `table3_cluster` are ours; the paper does not give them.
 MAP_SECONDS = 10.0  # on a slot of 500 MHz, besides reading 64 MB
 REDUCE_SECONDS = 40.0
-SHUFFLE_SECONDS = 1.0  # that each reduce task copies
-LOAD = 0.7  # mean work at 500 MHz an hour by what all slots do in it
-SKEW = 2.0  # tables 4 and 5: arrival rates of neighbouring sizes where they are not equal
+SHUFFLE_SECONDS = 1.0  # seconds that each reduce task copies
+LOAD = 0.7  # mean work an hour at 500 MHz, over the capacity of all slots
+SKEW = 2.0  # tables 4 and 5: ratio of the arrival rates of neighbouring sizes, if they differ
 # The users of the paper's example (table 1), whose minimum shares of 140 slots in all are scaled to
 # this cluster's 27. The experiments' own users are not printed.
 USERS = tuple(
@@ -71,7 +71,7 @@ def benchmark_jobs(workload: int, ordering: int, seed: int) -> ClusterJobs:
     return ClusterJobs(*tasks, arrival=arrival, user=user, program=program, **copying)
 
 
-# What section 7.2 says, by metric.
+# Quotes from section 7.2, by metric.
 _QUOTES = {
     "dissatisfaction": '"our proposed algorithm can lead to considerable improvement in the Dissatisfaction'
     ' performance metric"',
@@ -162,7 +162,7 @@ def _margins(metric: str, row: dict[str, Any], policy: str) -> list[Interval]:
     if metric == "locality":
         return [margin(CLOSE, (1.0, own), (-1.0, fair))]
     if metric == "user_fairness":
-        own, fair = fair, own  # the claim is FAIR's
+        own, fair = fair, own  # the claim is about FAIR
     return [margin(0.0, (1.0, other), (-1.0, own)) for other in (fair, fifo)]
 
 

@@ -22,7 +22,7 @@ from malleable.view.text import counted
 MACHINES, SLOTS, RATE = 100, 500, 2.0
 _LONG = 5000  # steps of figure 9
 _TIMES = (50, 100, 200, 500, 1000, 2000, 5000)
-_FLOWS = (1, 2, 5, 10, 20, 50, 100)  # the paper draws distributions up to there
+_FLOWS = (1, 2, 5, 10, 20, 50, 100)  # axis of the paper's distributions
 _PAPERS = ("asrpt", "fifo", "fair", "lrpt")
 _SCENARIOS = {"preemptive": (*_PAPERS, "dsrpt", "unlock"), "non-preemptive": (*_PAPERS, "unlock")}
 
@@ -210,7 +210,7 @@ def _distribution_claims(curves: Curves) -> Iterator[Claim]:
         yield Claim(f"{long}, {scenario}", "", criterion, ours, verdict)
 
 
-# Where a table samples its curves, their axes, and the claims.
+# The points at which a table samples its curves, their axes, and the claims.
 _KINDS: dict[str, tuple[tuple[int, ...], str, str, Callable[[Curves], Iterator[Claim]]]] = {
     "ratio": ((), "", "", _ratio_claims),
     "convergence": (_TIMES, "step", "flow time so far / SRPT bound", _convergence_claims),

@@ -96,6 +96,6 @@ def adversarial_jobs(policy: str, ratio: float) -> Adversary:
     arrival = [1, *range(waited + 2, waited + 2 * q + 1, 2)]
     jobs = MapReduceJobs([1] * (q + 1), [[2 * q + 1]] + [[1]] * q, arrival=arrival)
     found = simulate(jobs, policy, machines=1, preemptive=False).summary[policy]
-    # S2: the short jobs run as they come, two steps each; then the long task.
+    # S2: the short jobs run on arrival, two steps each; then the long task.
     better = 2.0 * q + (waited + 2 * q + 2) + 2 * q
     return Adversary(jobs, 2, float(found["total_response"]), better)

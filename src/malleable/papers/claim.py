@@ -74,7 +74,7 @@ def judged(margins: Iterable[Interval], count: int, *, strict: bool = False) -> 
         return Verdict(True)
     if None in needed:
         return Verdict(None)
-    # At the threshold itself rounding may leave it where it is: one more at least.
+    # At least one more, because at the threshold rounding may give the same number again.
     return Verdict(None, max(count + 1, *(each for each in needed if each is not None)))
 
 

@@ -233,7 +233,7 @@ class Figure:
         return drawn
 
 
-_WIDTH = 0.8  # of a group of bars
+_WIDTH = 0.8  # width of a group of bars
 
 
 def bar_place(group: int, bar: int, bars: int) -> float:

@@ -33,9 +33,9 @@ SERIES = ("fifo", "fair", "flex", "flex-orders")
 PRINTED = {"fifo": (2.07, 3.24), "fair": (1.54, 1.61)}
 """Average and worst ratio of the base case, as section 4.1 prints them."""
 
-_NEAR = (0.10, 0.20)  # the worst of 100 draws varies more than their mean
+_NEAR = (0.10, 0.20)  # tolerances of the mean and of the worst of 100 draws, which varies more
 _CLEARLY = 1.5
-_POSITIVE = 1e-9  # a reference below that is rounding, not a value to divide by
+_POSITIVE = 1e-9  # a reference below this is rounding, and no divisor
 
 
 class Metric(NamedTuple):
@@ -241,7 +241,7 @@ def _averages(points: Sequence[Point], series: str) -> str:
     return f"average {100 * min(values):.1f} % to {100 * max(values):.1f} %"
 
 
-# What section 4.1 claims, says, and when that holds here.
+# Claims of section 4.1: the claim, the quote, and the criterion here.
 _RISES = "curves increase", "average never falls from one slack to the next"
 _ROBUST = (
     "FIFO is not robust, FAIR is",

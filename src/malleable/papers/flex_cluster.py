@@ -38,7 +38,8 @@ PANELS: dict[str, tuple[float, ...]] = {
     "jobs": (20.0, 40.0),
     "GridMix2": (172.0,),
 }
-# By panel its axis, and where section 4.2 prints by what part FLEX is lower, "almost" or "as low as".
+# By panel: its axis, and the parts by which FLEX is lower, where section 4.2 prints them ("almost"
+# or "as low as").
 _AXES: dict[str, tuple[str, dict[float, float]]] = {
     "slack": ("slack, part of the slots", {0.95: 0.5}),
     "lambda": ("mean gap [min]", {0.0: 0.5}),
@@ -155,7 +156,7 @@ def _claims6(count: int, rows: dict[str, list[dict[str, Any]]]) -> Iterator[Clai
     gain = {panel: {at: row["gain"] for at, row in own.items()} for panel, own in by.items()}
     slack, arrivals, sizes, jobs = (gain[name] for name in _AXES)
     every = [own for panel in gain.values() for own in panel.values()]
-    # What was observed, when the claim holds, and how far from that it is.
+    # The observation, the criterion of the claim, and the distances from it.
     Found = tuple[Iterable[Interval], str, list[Interval]]
 
     def halved(own: dict[float, Interval], small: float, large: float) -> Found:

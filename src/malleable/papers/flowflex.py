@@ -70,7 +70,7 @@ def bounds(run: Run, aggregate: str) -> Figure:
     )
 
 
-# By metric and policy: a ratio a simulation.
+# By metric and policy: one ratio per simulation.
 _Samples = dict[str, dict[str, Any]]
 
 
@@ -135,7 +135,7 @@ _CLAIMS = {"sum": _claims10, "max": _claims11}
 
 
 FLOWS, GAP = 10, 60.0
-# Metric, FlowFlex's objective, and where the simulation says it.
+# Metric, FlowFlex's objective, and its name in the simulation.
 METRICS = (
     ("average completion time", "sum:response", "flow_response"),
     ("makespan", "max:completion", "makespan"),

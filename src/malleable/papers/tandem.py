@@ -30,7 +30,7 @@ PRINTED = {
 
 _POLICIES = ("k-lps", "max-srpt", "split-srpt", "two-srpt")
 _LOADS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75)
-_FEWEST, _DRAWN = 1000, 30  # jobs in a bucket that a claim looks at, and that is drawn
+_FEWEST, _DRAWN = 1000, 30  # least jobs in a bucket: for claims, for pictures
 # How near a mean must be to the printed one, by load and policy.
 _NEAR = {0.75: {"k-lps": 0.05}, 0.90: {"k-lps": 0.10, "max-srpt": 0.04, "split-srpt": 0.04}}
 _NEAR_ELSE = 0.03

@@ -28,18 +28,18 @@ RIGID_POLICIES = (*_QUEUED, "auto")
 _MAY_HAVE_RUN = (
     *_QUEUED, "easy(order=area)", "easy(order=unicef)", "easy(order=f1)", "easy(order=multifactor)",
 )  # fmt: skip
-_IN_CURVE = ("easy", "auto")  # of rigid jobs
-_ENOUGH = 100  # jobs: of fewer, nothing follows from a simulation that is near the record
-_NEAR = (0.8, 1.25)  # a simulated mean over the recorded one that can be believed
+_IN_CURVE = ("easy", "auto")  # policies of a curve for rigid jobs
+_ENOUGH = 100  # least number of jobs for a comparison of simulation and record
+_NEAR = (0.8, 1.25)  # simulated over recorded mean, if the simulation is plausible
 _NEAR_WAIT = (
     0.25,
     0.05,
-)  # so large a part of the recorded wait, or of the mean response, may one be off
+)  # allowed error, as a part of the recorded wait, or of the mean response
 RECORDED, BOUND = "recorded", "bound"
 _WAITS = {"mean_wait": "the mean", "p50_wait": "the median", "p95_wait": "the 95th percentile"}
-_ALIKE = 0.01  # so much better is no better
-_SAME = 0.02  # today's load is a point of the curve if one is so near
-_WINDOWS = 160  # of the time from the first arrival to the last end
+_ALIKE = 0.01  # smaller gains do not count
+_SAME = 0.02  # no extra point for today's load if a point of the curve is this near
+_WINDOWS = 160  # windows from the first arrival to the last end
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ class _Made:
         """The record, the best FAIR, or the first other policy; for rigid jobs what ran, or EASY."""
         if _rigid(self.study):
             return self.ran or ("easy" if "easy" in self.shown else self.shown[0])
-        own = self.asked.recorded_policy == self.subject  # it would be compared with itself
+        # otherwise the policy would be compared with itself
+        own = self.asked.recorded_policy == self.subject
         if self.study.schedule is not None and self.study.waits_tell and not own:
             return RECORDED
         if self.fair not in (None, self.subject):

@@ -33,13 +33,13 @@ from malleable.view.text import fields_of, plain
 WINDOWS = 120
 LAYERS = 7
 """Jobs that are drawn by themselves; all others are one more."""
-_FAILURES = 100  # that are listed
+_FAILURES = 100  # most failures that are listed
 _OF_FAILURE = ("job", "task", "way", "what", "value", "command", "tasks", "tries")
 _OF_JOB = (
     *("tasks", "done", "failed", "left", "retried", "backup_tasks", "backups_won"),
     *("wasted_slot_seconds", "ended", "risk"),
 )
-_LEAST = 1e-6  # seconds of a task
+_LEAST = 1e-6  # least seconds of a task
 _MAGIC = b"SQLite format 3\0"
 
 
@@ -232,7 +232,7 @@ def _jobs(run: _Run) -> list[dict[str, Any]]:
                 "wait": None if began is None else max(0.0, began - run.comes[k]),
                 "waited_for": _waited_for(run, k, began),
                 "busy": float(busy[k]),
-                "memory": memory.get(k) or None,  # 0: nobody said
+                "memory": memory.get(k) or None,  # 0: unknown
             }
         )
     return found
@@ -286,7 +286,7 @@ def _over_time(run: _Run) -> dict[str, Any]:
             whole = ramp(begin[chosen], values[chosen], edges)
             whole -= ramp(end[chosen], values[chosen], edges)
             found.append(np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0))
-        # Tasks that run now may still wait for a slot, and of ends the run hears a little later.
+        # Running tasks may still wait for a slot, and the run notices ends a little later.
         part = most / np.maximum(sum(found), most) if math.isfinite(most) else 1.0
         named = zip(layers, found, strict=True)
         return [{"name": name, "values": (means * part).tolist()} for (_, name), means in named]

@@ -17,8 +17,8 @@ from malleable.simulation import own_options
 from malleable.view.text import Column, columns_table
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_SAME = 1e-6  # figures that differ by less are the same
-_ROWS = 20  # of a table of values over time
+_SAME = 1e-6  # numbers that differ by less are equal
+_ROWS = 20  # rows of a table of values over time
 _SHOWN = (
     "mean_response", "p50_response", "p95_response", "p99_response", "mean_wait", "p95_wait", "longest_wait",
     "mean_slowdown", "missed_deadlines", "utilisation", "idle_slots",
@@ -56,7 +56,7 @@ def _signed(seconds: float) -> str:
 
 def _shown(value: Any) -> Any:
     """Text on one line with control characters escaped, so that a name cannot reverse the text beside it."""
-    return printable(value) if type(value) is str else value  # markup is a class of its own
+    return printable(value) if type(value) is str else value  # markup has its own class
 
 
 def page(facts: Mapping[str, Any]) -> str:

@@ -31,13 +31,11 @@ from malleable.traces.trace import Trace
 from malleable.validation import ALL_SLOTS
 from malleable.view.text import number
 
-_NO_WAIT = 0.99  # a share of jobs that start when they come: then their waits tell nothing
-_PIECES = 20  # tasks of the median job, where work is known without tasks
+_NO_WAIT = 0.99  # share of jobs that start on arrival from which waits show nothing
+_PIECES = 20  # tasks of the median job, if the log has work but no tasks
 _MOST_PIECES = 1e6
-_CUT_PART = (
-    0.05  # of the time in which jobs came: so long nothing ended at the beginning of a cut log
-)
-_CUT_RATE = 4.0  # and so many times as many jobs came afterwards
+_CUT_PART = 0.05  # a log was cut if no job ended in this first part of the time of arrivals
+_CUT_RATE = 4.0  # and jobs came this many times as often afterwards
 
 
 class Said(NamedTuple):

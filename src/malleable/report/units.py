@@ -19,7 +19,7 @@ from malleable.tandem.simulate import lower_bound
 from malleable.tandem.table import MapShuffleJobs
 
 _SLACK = 1e-9
-_CLOSE = 0.1  # a part by which a job has to be faster or slower for that to count
+_CLOSE = 0.1  # least relative change of a job's time that counts
 
 
 class Schedule(NamedTuple):

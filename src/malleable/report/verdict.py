@@ -10,8 +10,8 @@ from malleable.report.scenarios import label
 from malleable.report.words import change, count, duration, share
 from malleable.simulation import is_fair
 
-_SAME = 0.01  # a part of the mean response below which two policies are alike
-_SHORT = 1.0  # seconds of the mean response that nobody notices
+_SAME = 0.01  # relative difference of mean responses below which two policies are equal
+_SHORT = 1.0  # difference of mean responses that nobody notices [s]
 _Row = Mapping[str, Any]
 
 

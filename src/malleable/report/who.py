@@ -17,8 +17,8 @@ SIZES = (60.0, 600.0, 3600.0, 36_000.0, 360_000.0)
 SIZE_NAMES = (
     "below 1 min", "1 to 10 min", "10 min to 1 h", "1 to 10 h", "10 to 100 h", "100 h and more",
 )  # fmt: skip
-_MOST = 12  # groups of a kind
-_MOVERS = 10  # that gain, and that lose
+_MOST = 12  # most groups of a kind
+_MOVERS = 10  # most groups that gain, and that lose
 
 
 def by_group(
@@ -26,7 +26,7 @@ def by_group(
 ) -> list[dict[str, Any]]:
     """By kind of group, what each of its groups had and would have; groups whose jobs change most come
     first."""
-    # Programs that hardly ever run twice are as many as jobs.
+    # If programs hardly ever run twice, there are as many as jobs, so they are left out.
     kinds: dict[str, Any] = {
         kind: values
         for kind, values in units.groups.items()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-_UNITS = ((86400.0, 2.0, "d"), (3600.0, 1.0, "h"), (60.0, 2.0, "min"))  # from so many on
-_LONG = 60  # characters of a name that are shown
+# (seconds of the unit, number from which it is used, name)
+_UNITS = ((86400.0, 2.0, "d"), (3600.0, 1.0, "h"), (60.0, 2.0, "min"))
+_LONG = 60  # most characters of a name
 
 
 def _digits(value: float) -> str:

@@ -30,7 +30,7 @@ from malleable.validation import check_whole, checked_choice, checked_flag, sugg
 POLICIES = policy_names("slotted")
 _LAST_SLOT = 2**50
 _MOST_SERIES = 10**8  # steps of a series
-_MOST_BUSY = 2**31  # steps of work in a table; some minutes
+_MOST_BUSY = 2**31  # most steps of work in a table, which takes some minutes
 
 _Columns = tuple[Integers, Integers, Integers, Integers]
 

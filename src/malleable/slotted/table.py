@@ -14,7 +14,7 @@ from malleable.checkpoints import by_value
 from malleable.display import as_html, counted
 from malleable.validation import WORK, Table, check_whole, floats, suggesting
 
-_MOST = 2**60  # what still fits an int64 before the core says what is out of range
+_MOST = 2**60  # a limit that fits an int64; the core checks the ranges
 
 
 def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:

@@ -54,7 +54,7 @@ BUCKETS, BUCKET_WIDTH = 400, 0.25
 DEFAULT_EFFORT = 1000
 
 _SLICE = 64  # candidates between two looks at the clock
-_MOST_TIMES = 10**7  # numbers of one column
+_MOST_TIMES = 10**7  # most numbers of one column
 _LEFT = ("map_left", "shuffle_left", "ready")
 NOTHING: Floats = np.empty(0)
 
@@ -150,7 +150,7 @@ def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget:
             before = batch.tried
             batch.search(min(_SLICE, tries - before))
             if batch.tried == before:
-                break  # the bound is met, or there is nothing to move
+                break  # the bound is met, or no job can move
     except KeyboardInterrupt:
         complete = False
     name, *places = batch.plan()

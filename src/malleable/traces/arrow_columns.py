@@ -8,12 +8,12 @@ from typing import Any, BinaryIO
 from malleable.files.advice import library
 from malleable.files.reading import too_large
 
-# pandas stores an unnamed row index as such a column; it says nothing about the jobs.
+# pandas stores an unnamed row index as such a column, which is not about the jobs.
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 PARQUET_MAGIC = b"PAR1"
-_BATCH = 1 << 16  # rows that are unpacked before they are counted
-_LISTS = 1 << 6  # the same where rows have lists, of any length
+_BATCH = 1 << 16  # rows that are unpacked at a time
+_LISTS = 1 << 6  # the same if rows have lists, of any length
 
 
 def is_frame(source: object) -> bool:
@@ -76,7 +76,8 @@ def parquet_columns(
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(data))
         columns = [file.schema.column(k) for k in range(len(file.schema))]
         lists = any(each.max_repetition_level for each in columns)
-        # Texts stay in dictionaries until their size is known: a few bytes can stand for gigabytes.
+        # Texts stay in dictionaries until their size is known, because a few bytes can stand for
+        # gigabytes.
         texts = [each.path for each in columns if each.physical_type == "BYTE_ARRAY"]
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         batches, size = [], 0

@@ -35,7 +35,7 @@ from malleable.validation import ALL_SLOTS, checked_choice, checked_positive, sh
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 _INSTEAD = "; model cluster simulates tasks on nodes"
-_MOST_TASKS = 1 << 26  # reduce tasks of a table
+_MOST_TASKS = 1 << 26  # most reduce tasks of a table
 
 
 def jobs(
@@ -263,7 +263,7 @@ def _all_tasks(counts: Integers) -> Integers:
 
 
 def _units(work: Floats) -> Integers:
-    # 1e-9: a whole number of units that rounding put a hair above it stays that number.
+    # 1e-9: rounding must not raise a whole number of units to the next one.
     return _whole("units", np.ceil(work - 1e-9))
 
 
@@ -309,7 +309,7 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
             columns["after"] = [trace.parent[a:b].tolist() for a, b in bounds]
             columns["flow"] = [trace.flow_name[k] for k in trace.flow.tolist()]
         return ClusterJobs(
-            # Both in seconds before one is taken from the other: as the times of the tasks are.
+            # Both are converted to seconds before the subtraction, like the times of the tasks.
             arrival=moments(trace, trace.arrival[rows], 0.0) - origin / trace.per_second,
             **columns,
             **_rigid(trace, rows),
@@ -344,7 +344,7 @@ def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) 
     counts: Any
     seconds: Any
     if found.width is not None and (np.diff(found.offset) <= 1).all():
-        # A job's tasks are alike: their number and one time tell all.
+        # A job's tasks are equal, so their number and one time are enough.
         counts = found.tasks[rows]
         work = found.left(None, "start", trace.per_second, 1.0, 1.0)[0][rows]
         seconds = np.divide(work, counts, out=np.zeros(len(rows)), where=counts > 0)

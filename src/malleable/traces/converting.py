@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 
 
-# What bytes are taken for: the file system block of Hadoop and Hive's reduce tasks at the time of SWIM.
+# Assumptions about bytes: Hadoop's file system block and Hive's reduce tasks at the time of SWIM.
 ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("block_bytes", 64 * 2.0**20, "how many bytes a map task reads, if the trace has only bytes"),
     (

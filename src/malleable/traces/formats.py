@@ -33,7 +33,7 @@ from malleable.validation import shown
 Record = TypeVar("Record")
 Table = TypeVar("Table")
 
-# Where a head looks like several formats, the first of them reads it.
+# If a head looks like several formats, the first of them reads it.
 _MODULES = (
     "columns_csv", "alibaba_csv", "flow_files", "wfformat", "spark", "sacct_json", "yarn", "kubernetes",
     "rumen", "jhist", "nextflow", "parallel_log", "pbs", "swim", "google2011_events", "sacct", "job_table",

@@ -73,7 +73,7 @@ def _read(file: File) -> Trace:
     file.settle(len(times), "events")
     names = list(rows)
     found = [_Job() for _ in names]
-    # By time, and as in the file where that is equal.
+    # By time, ties in the order of the file.
     for row in np.argsort(np.asarray(times), kind="stable").tolist():
         found[jobs[row]].add(times[row], tasks[row], kinds[row])
     order = sorted(range(len(found)), key=lambda row: found[row].arrival)
@@ -98,8 +98,8 @@ class _Job:
     def __init__(self) -> None:
         self.arrival = -1
         self.latest = math.nan
-        self.finished = False  # a run of known time
-        self.last: dict[int, int] = {}  # kind of the last event by task index
+        self.finished = False  # it has a finished run with known times
+        self.last: dict[int, int] = {}  # by task index: kind of the last event
         self.started: dict[int, float] = {}
         self.done: dict[int, list[tuple[float, float]]] = {}
 

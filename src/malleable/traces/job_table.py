@@ -39,7 +39,7 @@ from malleable.validation import check_keys, near, shown
 
 _Rows: TypeAlias = "tuple[Sequence[str], Sequence[Sequence[Any]]]"
 _INT64_END = 2**63
-_MOST_TIMED = 1 << 26  # tasks of all jobs, where some have times of their own
+_MOST_TIMED = 1 << 26  # most tasks of all jobs, if some tasks have their own times
 
 
 def _float(cell: Any) -> float:
@@ -92,7 +92,7 @@ def _number_or_list(cell: Any) -> float | list[float]:
     return _list(cell) if several else _float(cell)
 
 
-# What makes a value of a cell; numbers need no line.
+# By field: the function that reads a cell.
 _CELLS: dict[str, Callable[[Any], Any]] = {
     "name": str, "user": str, "program": str, "min_mode": str,
     "arrival": _moment, "deadline": _moment, "sla": _steps,
@@ -100,12 +100,12 @@ _CELLS: dict[str, Callable[[Any], Any]] = {
     "speedup": _number_or_list, "map_seconds": _number_or_list, "reduce_seconds": _number_or_list,
     "reduce": _list,
 }  # fmt: skip
-# Of a blank one, where it is not the parameter's default (names: `_column` makes them).
+# Values of blank cells, if they differ from the parameter's default (`_column` makes names).
 _BLANKS: dict[str, Any] = {
     "name": None, "user": "", "program": "", "deadline": math.inf, "sla": (), "max_slots": ALL_SLOTS,
     "speedup": None, "reduce": (), "min_mode": "guarantee", "preferred": 0,
 }  # fmt: skip
-# What takes a text that is nothing but a number.
+# Faster functions for cells that are plain numbers.
 _PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _moment: float, _slots: int}
 
 
@@ -153,7 +153,7 @@ def _column(field: str, cells: Sequence[Any], numbers: Sequence[int], of: _Table
     blank = of.blank(field)
     plain = _PLAIN.get(parse)
     if plain is not None:
-        with suppress(ValueError, TypeError):  # a column of plain numbers, as most are
+        with suppress(ValueError, TypeError):  # a column of plain numbers, the usual case
             numbers_only = "_" not in "".join(cells) and list(map(plain, cells))
             if numbers_only and (plain is float or max(map(abs, numbers_only)) < _INT64_END):
                 return numbers_only
@@ -421,7 +421,7 @@ def write_jobs(
 
 
 def _looks(head: Head) -> bool:
-    # A header with a misspelt column is still a header: the reader says which column it is.
+    # A header with a misspelt column is still a header: the reader's error names the column.
     known = {name for of in _TABLES for name in of.columns}
     return head.data.startswith(PARQUET_MAGIC) or any(
         cell in known or near(cell.strip().lower(), _JOBS.columns)

@@ -20,7 +20,7 @@ from malleable.traces.phases import Phase
 from malleable.traces.recorded_schedule import recorded
 from malleable.traces.trace import Trace
 
-# What a trace counts as where another knows more of its jobs.
+# Values of a trace without a column that another trace has.
 _UNSAID: dict[str, Any] = {
     "name": "job", "user": "", "program": "", "weight": 1.0, "deadline": np.inf, "finish": np.nan,
     "known": True, "sla": (), "lacking": "", "width": 1, "requested": np.nan, "memory": 0.0, "gpus": 0.0,

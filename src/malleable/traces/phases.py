@@ -14,7 +14,7 @@ from malleable.checkpoints import by_value
 from malleable.jobs.table import Floats, Integers
 from malleable.validation import ALL_SLOTS
 
-_MOST_TASKS = 1 << 24  # that are listed one by one
+_MOST_TASKS = 1 << 24  # most tasks that are listed one by one
 
 Column: TypeAlias = Any
 """An array, or None where the trace does not know it."""
@@ -184,7 +184,8 @@ class Phase:
     def first_runs(self, first: str, per_second: float) -> list[Floats]:
         """Begin and end [s] of the first run of known time of each job's tasks; NaN without one."""
         begin = getattr(self, first)
-        chosen = np.flatnonzero(self.end - begin >= 0.0)[::-1]  # the first is written last
+        # reversed, so that the first one is written last and counts
+        chosen = np.flatnonzero(self.end - begin >= 0.0)[::-1]
         ends = np.cumsum(self.tasks)
         times = np.full((2, ends[-1:].sum()), math.nan)
         times[:, self._places[chosen]] = np.stack([begin, self.end])[:, chosen] / per_second

@@ -23,8 +23,8 @@ from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 from malleable.validation import shown
 
-_CHUNK = 4096  # characters; what lies before damage in the same part is lost
-_END = 2.0**60  # no time in ms and no number of bytes comes near it
+_CHUNK = 4096  # characters of a part; if it is damaged, jobs before the damage in it are lost
+_END = 2.0**60  # beyond any time in ms or number of bytes
 _LONGEST_TOKEN = 32  # a JSON error so near the end of the buffer may be a token cut in two
 _MOST_UNLISTED = 1 << 20  # tasks that a job counts without listing them
 _SUCCESS = ("SUCCESS", "SUCCEEDED")
@@ -205,5 +205,5 @@ def trace_of(file: File, jobs: list[_Job]) -> Trace:
     )
 
 
-# Of all formats that are JSON objects the last.
+# It comes last of all formats that are JSON objects.
 FORMAT = Format("Rumen trace", lambda head: head.is_object, _read)

@@ -81,15 +81,16 @@ def _delimiter(line: str) -> str | None:
 
 class _Element(NamedTuple):
     cluster: str
-    job: str  # its number there
+    job: str  # number of the job
     name: str
-    lacking: str  # why its times are not known
+    lacking: str  # reason why its times are unknown
     texts: tuple[str, ...]  # user, program and groups
-    numbers: tuple[float, ...]  # as `_NUMBERS` names them
+    numbers: tuple[float, ...]  # in the order of `_NUMBERS`
 
 
-# ``ended`` is on the clock: ``end`` leaves time out in which a job was suspended. ``width`` is the slots of an
-# element. ``together``: it is the job, or starts with the others. Bytes and GPUs are of a task.
+# ``ended`` is the time of the end; ``end`` is without the time in which the job was suspended.
+# ``width``: slots of an element. ``together``: the element is the job, or starts with the others.
+# Bytes and GPUs are of a task.
 _NUMBERS = (
     "submit", "start", "end", "ended", "tasks", "width", "together", "requested", "memory", "gpus",
 )  # fmt: skip
@@ -273,8 +274,8 @@ class _Jobs:
     """Columns of elements, and which job each belongs to; of an element that is told twice the last counts."""
 
     def __init__(self, elements: Iterable[_Element]) -> None:
-        self.names: dict[tuple[str, str], int] = {}  # of jobs, and of all elements
-        self.texts: list[tuple[str, ...]] = []  # of each job's first element
+        self.names: dict[tuple[str, str], int] = {}  # by name: the row of a job
+        self.texts: list[tuple[str, ...]] = []  # texts of each job's first element
         rows: dict[tuple[str, str], int] = {}
         self.reasons = {reason: k for k, reason in enumerate(("running", "pending", _NEVER))}
         said, jobs, reasons = array("d"), array("q"), array("q")
@@ -305,7 +306,7 @@ def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
     order = np.argsort(arrival, kind="stable")
     place = np.argsort(order)[found.job]
     rows = np.argsort(place, kind="stable")
-    # From here on the elements of a job stand together.
+    # From here on the elements of a job are neighbours.
     _, start, end, ended, tasks, width, together, requested, memory, gpus = found.numbers[:, rows]
     begin = np.flatnonzero(np.diff(place[rows], prepend=-1))
     some = tasks > 0.0

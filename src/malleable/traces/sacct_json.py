@@ -46,7 +46,7 @@ _TABLE = (
     Column("time/limit", "TimelimitRaw", _number), Column("required/CPUs", "ReqCPUS", _number),
     Column("tres/allocated", "AllocTRES", _tres),
 )  # fmt: skip
-# Which of an array or a heterogeneous job it is, and what tables write for it.
+# The place of a job in an array or a heterogeneous job, and how sacct's tables write it.
 _PARTS = (
     Column("array/job_id", "array", _number), Column("array/task_id", "_{}", _number),
     Column("array/task", "_[{}]"), Column("het/job_id", "het", _number),

@@ -57,8 +57,8 @@ class _Stage:
         self.completed = False
         self.runs: list[tuple[int, float, float, float]] = []
         self.done: set[int] = set()
-        # The last attempt that ran those tasks which had not succeeded, and how many of them come before
-        # each that had: so the k-th of them is found without a list of all.
+        # The last attempt, which ran the tasks that had not succeeded; and for each task that had,
+        # the number of other tasks before it. So the k-th of them is found without a list of all.
         self.attempt = 0
         self.before: list[int] = []
 
@@ -72,7 +72,7 @@ class _Stage:
 class _Job:
     number: int
     arrival: float
-    stages: list[int]  # that no job before it has
+    stages: list[int]  # stages that no earlier job has
     result: str | None = None
 
 
@@ -211,7 +211,7 @@ def _read(file: File) -> Trace:
     if file.path is not None and file.path.is_file():
         check_part(file.path)
     log = _Log()
-    cut = ""  # a line that is no JSON: what a running application leaves, if it is the last
+    cut = ""  # a cut last line, as a running application leaves it
     for number, line in file.lines():
         if cut:
             file.bad.add(cut)

@@ -34,8 +34,8 @@ _FIELDS = 18
 _LATEST = 2.0**50  # s
 _MOST = 2.0**31  # processors
 _MOST_KILOBYTES = 2.0**40
-# Of the fields that are amounts, by their columns: the name, the number that is too large, and whether -1
-# may stand for what is unknown, and whether they are whole numbers.
+# By column of an amount: its name, the first number that is too large, whether -1 means unknown,
+# and whether it is a whole number.
 _AMOUNTS = {
     1: ("submit time", _LATEST, False, False),
     2: ("wait time", _LATEST, True, False),
@@ -43,7 +43,7 @@ _AMOUNTS = {
     4: ("allocated processors", _MOST, True, True),
     7: ("requested processors", _MOST, True, True),
 }
-_GROUPS = {"group": 12, "queue": 14, "partition": 15}  # and their columns
+_GROUPS = {"group": 12, "queue": 14, "partition": 15}  # columns of groups
 _SIZE = re.compile(r";\s*Max(Procs|Nodes)\s*:\s*(\d{1,9})\b", re.ASCII)
 _PARTS = (2.0, 3.0, 4.0)  # statuses of a part of a job
 

@@ -22,7 +22,7 @@ from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 
 _FIELDS = ("submit time", "gap", "map input", "shuffle", "reduce output")
-_END = 2.0**60  # no time in seconds and no number of bytes comes near it
+_END = 2.0**60  # beyond any time in seconds or number of bytes
 
 
 def _looks(head: Head) -> bool:

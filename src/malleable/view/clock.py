@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from malleable.view.text import number
 
-_FAR = 1e5  # seconds from which on moments are shown from an origin
-_UNIX = 1e9, 1e10  # what looks like a Unix time stamp: 2001 to 2286
+_FAR = 1e5  # seconds from which times are shown relative to an origin
+_UNIX = 1e9, 1e10  # range of Unix time stamps: 2001 to 2286
 
 
 def _date(moment: float) -> str | None:

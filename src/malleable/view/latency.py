@@ -31,9 +31,9 @@ SHARE = 0.01
 
 _SEED = 1
 _FEW = 10  # jobs
-_WARM = 3  # decisions at the begin that are not timed
+_WARM = 3  # decisions at the start that are not timed
 _QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999, "worst": 1.0}
-_DUE = (1.0, 40.0)  # deadlines, in times of the work on one slot
+_DUE = (1.0, 40.0)  # deadlines, as multiples of the time on one slot
 
 INSTANCES = {
     "a": "2 slots a job, minima of 1",
@@ -91,7 +91,7 @@ def measure(
     case. ValueError for an unknown instance, policy or objective, or fewer than 1 job or epoch.
     """
     check_whole("epochs", epochs, 1)
-    DecisionStream("a", _FEW).change()  # what is made once belongs to no case
+    DecisionStream("a", _FEW).change()  # one-time costs belong to no case
     found: list[dict[str, Any]] = []
     try:
         for case in cases:
@@ -154,7 +154,7 @@ class DecisionStream:
         self.now += self._step
         rows = rng.permutation(len(jobs))
         gone, changed = rows[:each], rows[each : 2 * each]
-        alike = rng.integers(0, len(jobs), each)  # those that come are like some that were there
+        alike = rng.integers(0, len(jobs), each)  # new jobs are copies of earlier ones
         work, low, high = jobs.work[alike], jobs.min_slots[alike], jobs.max_slots[alike]
         due = self.now + jobs.deadline[alike] if self._due else None
         self._work[gone] = work

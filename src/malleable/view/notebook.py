@@ -62,7 +62,8 @@ def _rows(count: int, columns: Sequence[Column], left: int = 1, noun: str = "row
     return [columns_table("", range(min(count, _MOST)), columns, left), *more]
 
 
-# What is shown of each kind, by attribute: arrays with an entry a row, or with one a row and kind of slots.
+# By class: the attributes that are shown, arrays with an entry per row, or per row and kind of
+# slots.
 _SHOWN: dict[type, str] = {
     Jobs: "name arrival work min_slots max_slots weight deadline user",
     Flows: "name arrival volume weight deadline",

@@ -47,7 +47,7 @@ def draw_packing(
     axes.set(xlim=(begin, begin + span), ylim=(0, plan.capacity * 1.06), ylabel="slots")
     few, (time, height, band) = len(plan.jobs) <= _NAMED, _stack(plan)
     time, colors = clock.shift(time), _colors(colors_of or plan, band)
-    # The last step is drawn up to the last moment.
+    # The last step is drawn up to the last time.
     steps = np.append(height, height[:, -1:], axis=1)
     edge = (
         {"edgecolor": "white", "linewidth": 1.0}
@@ -108,7 +108,8 @@ def _stack(plan: Plan) -> tuple[Floats, Floats, Integers]:
     rows = np.searchsorted(steps.job, np.arange(len(height) + 1)).tolist()
     for row, own in enumerate(map(steps.between, rows, rows[1:])):
         if len(own.job):
-            # Work done up to any moment is piecewise linear: idle before, between and after the steps.
+            # The work done up to any time is piecewise linear; it is constant before, between and
+            # after the steps.
             times = np.ravel(np.column_stack([own.start, own.end]))
             work = np.repeat(np.cumsum(own.slots * (own.end - own.start)), 2)
             work = np.concatenate([[0.0, work[0]], work[1:-1]])
@@ -157,7 +158,7 @@ def _name_blocks(
     keys = []
     for row in plan.order.tolist():
         own, name = int(band[row]), printable(plan.jobs.name[row])
-        # The largest part of the block in which neither its slots nor its place change.
+        # The largest part of the block in which its slots and place do not change.
         begins = np.flatnonzero(np.diff(height[own], prepend=-1) + np.diff(top[own], prepend=0))
         begins = begins if len(begins) else np.zeros(1, dtype=np.int64)
         ends = np.append(begins[1:], len(time) - 1)
@@ -213,7 +214,7 @@ def draw_flows(plan: FlowPlan, *, title: str | None = None) -> Any:
     place: Integers = np.argsort(plan.order)
     figure = new_figure(10.0, min(2.0 + 0.12 * max(edges[-1], 1), 24.0))
     axes = figure.add_subplot()
-    begin = 0.0 if clock.origin else plan.now  # where nothing runs before the origin
+    begin = 0.0 if clock.origin else plan.now  # if nothing runs before the origin
     job = np.asarray(plan.pieces["job"])
     start, end = (clock.shift(np.asarray(plan.pieces[key])) for key in ("start", "end"))
     share = np.asarray(plan.pieces["slots"]) / np.minimum(flows.max_slots, plan.capacity)[job]

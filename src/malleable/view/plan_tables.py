@@ -150,7 +150,7 @@ def slots_over_time(plan: Plan, group: Integers | None = None) -> Steps:
     who = np.concatenate([owner, owner])
     rows = np.lexsort((times, who))
     times, change, who = times[rows], change[rows], who[rows]
-    # One event per moment of a job, then one per change of what it holds.
+    # One event per job and time, then one per change of its slots.
     first = np.flatnonzero(_differs(who) | _differs(times, 1e-12))
     held = np.cumsum(change)[np.append(first[1:], len(times)) - 1] if len(first) else change
     times, who = times[first], who[first]

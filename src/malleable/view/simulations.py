@@ -20,8 +20,8 @@ from malleable.view.text import (
     table,
 )
 
-# By model and title the metrics, or one over another. Where all policies have none of a metric it has no
-# column. A column's head is what _HEADS says, else the metric's name.
+# By model and title: the metrics, or one over another. A metric that no policy has gets no column.
+# A column's head is in _HEADS, or the metric's name.
 _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "tandem": {
         "policy, times in s": (
@@ -85,7 +85,7 @@ _HEADS = {
     "locality": "local",
     "remote_bytes": "remote [B]",
 }
-# How names of shares end.
+# Endings of names of shares.
 _SHARES = (
     "utilisation",
     "locality",
@@ -99,7 +99,7 @@ _DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
 _ALL = 1e-9
 
 Value = float | Interval
-# A metric by its name, or of a user: what of it, and the name.
+# A metric by its name; or (metric, user).
 Metric = str | tuple[str, str]
 Summary1 = Mapping[Metric, Value]
 Summary = Mapping[str, Summary1]
@@ -256,7 +256,7 @@ def _losses(slowdown: Mapping[str, tuple[Any, Any]], best: str) -> list[str]:
     return lines
 
 
-# What tables of a grid show of the responses.
+# Metrics of responses that tables of a grid show.
 _OF_GRID = {
     "mean_response": "mean response",
     "p95": "p95 of the response",

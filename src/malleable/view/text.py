@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 Column = tuple[str, Callable[[Any], str]]
 """A head, and the cell of a row."""
 
-_NOTHING = {"", "-"}  # cells that say nothing
-_LABEL = 14  # a column of words folds down to that
+_NOTHING = {"", "-"}  # empty cells
+_LABEL = 14  # least width of a folded column of words
 _GAP, _EDGES = 2, 2  # between two columns; left and right of a table
-_WIDTH = 110  # of tables that do not go to a terminal
+_WIDTH = 110  # width of tables outside of a terminal
 
 
 def number(value: float) -> str:
@@ -236,7 +236,7 @@ def console_for(stream: IO[str] | None = None, plain: bool = False) -> Console:
 
     file = sys.stdout if stream is None else stream
     width = None if file.isatty() else _WIDTH
-    none = True if plain else None  # None: as the environment says
+    none = True if plain else None  # None: as in the environment
     return Console(
         file=file, width=width, highlight=False, markup=False, emoji=False, no_color=none
     )

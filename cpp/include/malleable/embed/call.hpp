@@ -1,6 +1,6 @@
-// One wrapper for all functions of the C interface: the handle is one, its turn is taken, whatever
-// is thrown becomes a status and this thread's message. Beyond the call itself that costs a
-// comparison and an exchange of one byte.
+// One wrapper for all functions of the C interface: it checks the handle, takes the thread guard,
+// and turns every exception into a status and the message of this thread. It costs a comparison and
+// an exchange of one byte.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 namespace malleable::embed {
 
-// Entries of one call: as many rows as Index tells apart.
+// The most entries of one call: Index can count no more rows.
 inline constexpr std::int64_t kMostRows = std::int64_t{kNone} - 1;
 
-// Notes the exception at hand.
+// Stores the message of the current exception and returns its status.
 int failure() noexcept;
 
 template <typename Call>
@@ -55,7 +55,7 @@ void release(Kind* handle) noexcept {
              handle->object);
 }
 
-// Makes a handle with its object, or leaves `*made` null.
+// Makes a handle with its object; on failure `*made` is null.
 template <typename Kind, typename Make>
 int make(Kind** made, const Make& build) noexcept {
   return guarded([&] {
@@ -74,8 +74,8 @@ inline std::string_view text(const char* name, const char* given) { return &need
 inline std::string_view text_or(const char* given, std::string_view other) {
   return given == nullptr ? other : given;
 }
-// A structure that begins with its size, null for one of zeros. Members that a later version added
-// must be zero: they would be ignored here.
+// Reads a structure that begins with its size; null counts as zeros. Members that only a later
+// version has must be zero, because this version would ignore them.
 template <typename Sized>
 const Sized& sized(const char* name, const Sized* given) {
   static constexpr Sized kZeros{};
@@ -95,7 +95,7 @@ inline std::size_t length(const char* name, std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
 
-// `count` entries; null: none.
+// A span of `count` entries; null: empty.
 template <typename T>
 std::span<const T> column(const T* given, std::size_t count) {
   return given == nullptr ? std::span<const T>() : std::span<const T>(given, count);
@@ -105,7 +105,7 @@ std::span<const T> needed(const char* name, const T* given, std::size_t count) {
   if (given == nullptr && count > 0) throw_null(name);
   return {given, given == nullptr ? 0 : count};
 }
-// Null: so many times `value`.
+// A copy of `count` entries; null: `count` times `value`.
 template <typename T>
 std::span<const T> column_or(const T* given, std::size_t count, T value, std::vector<T>& spare) {
   if (given != nullptr) return {given, count};
@@ -121,7 +121,7 @@ std::span<T> written(const char* name, T* given, std::size_t count) {
 inline void check_room(std::int64_t room, std::size_t rows) {
   if (room < 0 || static_cast<std::size_t>(room) < rows) throw_no_room(room, rows);
 }
-// Where so many rows can be written.
+// Checks that there is room for so many rows.
 template <typename Sized>
 Sized& with_room(const char* name, Sized* given, std::size_t rows) {
   Sized& to = needed(name, given);
@@ -129,7 +129,7 @@ Sized& with_room(const char* name, Sized* given, std::size_t rows) {
   check_room(to.room, rows);
   return to;
 }
-// A few entries are copied here: calling memmove takes longer.
+// Few entries are copied by a loop, because a call of memmove takes longer.
 template <typename T, typename Values>
 void put(T* wanted, const Values& values) {
   if (wanted == nullptr) return;
@@ -143,7 +143,7 @@ void put(T* wanted, const Values& values) {
   if (count > 2) wanted[2] = values[2];
   if (count > 3) wanted[3] = values[3];
 }
-// Of each row one entry, or two.
+// Writes one entry for each row, or two.
 template <typename T, typename Rows, typename Entry>
 void put_each(T* wanted, const Rows& rows, const Entry& entry) {
   for (std::size_t k = 0; wanted != nullptr && k < rows.size(); ++k) {
@@ -160,7 +160,7 @@ inline void tell(std::int64_t* wanted, std::size_t count) {
   if (wanted != nullptr) *wanted = static_cast<std::int64_t>(count);
 }
 
-// What a decision writes of jobs that wait for slots.
+// Writes the order of jobs that could use more slots.
 inline void put_order(malleable_decision& to, std::span<const std::int64_t> order,
                       bool overloaded) {
   put(to.order, order);

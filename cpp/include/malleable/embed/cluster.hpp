@@ -1,4 +1,4 @@
-// Clusters as the C interface takes them.
+// Converts clusters of the C interface into those of the core.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@ namespace malleable::embed {
 // Complete columns, checked.
 ClusterNodes nodes_of(const malleable_cluster& given);
 
-// Options of a scheduler that are written by name; null: the defaults.
+// Reads a scheduler's options from text; null: the defaults.
 SchedulerOptions options_of(const char* given);
 
-// Users, with what they were left out to be.
+// Users, with defaults for columns that were left out.
 template <typename Person>
 std::vector<Person> people_of(std::int64_t count, const double* minimum, const double* priority) {
   std::vector<Person> people(length("users", count), Person{0.0, 1.0});

@@ -1,7 +1,8 @@
-// What the C interface hands out: an object with its thread guard, its own or somebody else's.
+// A handle of the C interface: an object with its thread guard. The handle may own the object, or
+// Python may.
 //
-// Each kind of handle begins with a number of its own, so that null, a freed handle and one of
-// another kind are told apart as far as memory allows: callers may pass them as plain integers.
+// Each kind of handle begins with its own number, so that a null pointer, a freed handle and a
+// handle of another kind are usually recognised: callers may pass handles as plain integers.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@
 
 namespace malleable::embed {
 
-// `Objects`: what it may be a handle of.
+// `Objects`: the types that it may hold.
 template <std::uint64_t kNumber, typename... Objects>
 struct Handle {
   static constexpr std::uint64_t kTag = 0x6d616c6c65610000 + kNumber;
@@ -30,7 +31,8 @@ struct Handle {
   // The object and its guard live longer than the handle.
   template <typename Object>
   Handle(Object& of, const Busy& guard) : object(&of), busy(&guard) {}
-  // Not virtual: the tag of a handle of another kind is read before it is known to be one.
+  // Not virtual, because the tag is read before it is known that the pointer is a handle of this
+  // kind.
   ~Handle() { tag = 0; }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -41,7 +43,7 @@ struct Handle {
   bool owned = false;  // made by the C interface, which frees it
 };
 
-// A handle with an object of its own.
+// A handle that owns its object.
 template <typename Kind, typename Object>
 struct alignas(kLine) Owned : Kind {
   template <typename... Arguments>
@@ -54,7 +56,7 @@ struct alignas(kLine) Owned : Kind {
   Busy guard;
 };
 
-// Columns that a caller left out.
+// Default values for columns that a caller left out.
 struct Defaults {
   std::vector<double> zero, one, infinite;
   std::vector<std::int64_t> none, all, first, offset;
@@ -76,7 +78,8 @@ struct malleable_epoch : malleable::embed::Handle<1, malleable::Epoch, malleable
                                                   malleable::TandemEpoch, malleable::SlottedEpoch> {
   using Handle::Handle;
   malleable::embed::Defaults defaults;
-  std::vector<malleable::Kind> kinds, objective;  // of a call; the one kind of its flows
+  // kinds of a call's jobs; the one kind of its flows
+  std::vector<malleable::Kind> kinds, objective;
 };
 struct malleable_scheduler : malleable::embed::Handle<2, malleable::embed::PolicyAndScheduler> {
   using Handle::Handle;

@@ -7,20 +7,19 @@
 // takes, E[c + T'], at least, as attempts are started and ended, too. The chance is that it ends
 // first, P(R > c + T').
 //
-// Times are log-normal, but for one task in kOfStragglers: that one hangs, or is slowed down by
-// something that slows no other. The chance that it has not ended after t is (M / (M + t))^2 (Lomax
-// 1954), where M is the mean of the others: one that has run for a has M + a left on average. The
-// log-normal alone says that a task has hardly anything left that has run for a hundred times as
-// long as tasks that are alike, as such a task should not be there at all. How old a task has to be
-// until it is taken for a straggler follows from how much the others scatter. Of tasks that are
-// none, hardly more than a hundredth get so old.
+// Times are log-normal, except that one task in kOfStragglers hangs, or is slowed down by something
+// that slows no other task. The chance that it has not ended after t is (M / (M + t))^2 (Lomax
+// 1954), where M is the mean of the others: one that has run for a has M + a left on average. With
+// the log-normal alone, a task that has run a hundred times as long as similar tasks would have
+// hardly anything left. The age from which a task counts as a straggler follows from the scatter of
+// the others: hardly more than one in a hundred normal tasks gets so old.
 //
-// A gain of two ninths or so is worth a slot that nobody wants, if backup tasks can be ended as
-// soon as somebody does. At a scatter of one half a backup task is worth it at any age, and
+// A gain of about two ninths is worth a slot that no other task wants, if the backup task can be
+// ended as soon as one does. At a scatter of one half a backup task is worth it at any age, and
 // shortens responses a little. Tasks that are more alike, up to a scatter of a third, get none
-// while they are young: it would hardly save anything. If backup tasks can't be ended, slow tasks
-// whose backup tasks are as slow cost slots: then the least gain rises as backup tasks win less
-// often than their chances say. O(1) each.
+// while they are young, because it would hardly save anything. If backup tasks cannot be ended,
+// slow tasks whose backup tasks are as slow cost slots: then the least gain rises when backup tasks
+// win less often than their chances say. O(1) each.
 #pragma once
 
 #include <algorithm>
@@ -37,14 +36,13 @@ struct BackupGain {
 // `copying`: seconds that a backup task copies first.
 BackupGain backup_gain(double age, const LogTimes& times, double copying);
 
-// The gain from which on a backup task is worth its slot: fixed, or after what backup tasks have
-// shown.
+// The gain from which a backup task is worth its slot: fixed, or learnt from earlier backup tasks.
 class LeastGain {
  public:
   static constexpr double kLeast = 0.22;
 
-  // A backup task has begun that ends first with this chance; one has ended before its first
-  // attempt.
+  // A backup task has begun, which ends first with this chance; a backup task has ended before its
+  // first attempt.
   void begun(double chance) { expected_ += chance; }
   void won() { wins_ += 1.0; }
   double shown() const { return kLeast / std::min(1.0, (wins_ + kBefore) / (expected_ + kBefore)); }
@@ -53,7 +51,8 @@ class LeastGain {
   friend bool operator==(const LeastGain&, const LeastGain&) = default;
 
  private:
-  static constexpr double kBefore = 5.0;  // so many wins are taken to have been seen, as expected
+  // expected wins that count as seen before the first backup task
+  static constexpr double kBefore = 5.0;
 
   double wins_ = 0.0, expected_ = 0.0;
 };

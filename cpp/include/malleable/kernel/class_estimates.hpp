@@ -1,11 +1,11 @@
 // How often do jobs of each class come, and how long do their tasks take on each type of node?
 //
-// Arrival rates are counts over time, both with the weight exp(-age / memory): the plain average
-// while the run is short against the memory. Seconds of a task start as a guess (the mean over the
-// class's jobs of what was said of them for this type) which counts like one finished task. What
-// finishes on a type corrects that type, and by its ratio to the guess, all types. Above `kWindow`
-// finished tasks the oldest fade. O(1) an arrival for each type and O(1) a task; O(types) a class
-// queried. Memory: O(classes x types). Source: adaptive, section 6.2, 1 and 2.
+// Arrival rates are counts over time, both with the weight exp(-age / memory): the plain average as
+// long as the run is shorter than the memory. Seconds of a task start as a guess (the mean of what
+// the class's jobs stated for this type), which counts like one finished task. A task that finishes
+// on a type corrects the estimate of this type, and by its ratio to the guess, those of all types.
+// Beyond `kWindow` finished tasks the oldest fade. O(1) an arrival for each type and O(1) a task;
+// O(types) a class queried. Memory: O(classes x types). Source: adaptive, section 6.2, 1 and 2.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,11 @@ class ClassEstimates {
   // guaranteed share. Times must not fall.
   void arrived(std::size_t c, double now, bool minimum, const std::int64_t (&tasks)[2],
                std::span<const double> seconds);
-  // What one job said of its tasks on a type was too little by so many seconds.
+  // A job's stated time of its tasks on a type was too short by `seconds`.
   void correct(std::size_t c, Phase p, std::size_t type, double seconds);
   void finished(std::size_t c, Phase p, std::size_t type, double seconds);
 
-  // Jobs a second; those of users with a guaranteed share only, or all.
+  // Jobs a second: of all users, or only of users with a guaranteed share.
   double rate(std::size_t c, double now, bool minimum) const;
   // Tasks of a job, on average.
   double tasks(std::size_t c, Phase p) const;
@@ -57,10 +57,10 @@ class ClassEstimates {
   std::size_t types_;
   double memory_;
   std::vector<Count> come_[2];  // all, with a minimum
-  std::vector<double> jobs_;    // that have come, for means
+  std::vector<double> jobs_;    // jobs that have come, the divisor of the means
   std::vector<double> tasks_;   // sums by class and phase
   std::vector<double> guess_;   // sums by class, phase and type
-  std::vector<double> told_;    // jobs that told them, by class and phase
+  std::vector<double> told_;    // jobs that stated times, by class and phase
   std::vector<double> measured_, number_;
 };
 

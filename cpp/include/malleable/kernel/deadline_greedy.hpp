@@ -1,10 +1,10 @@
 // Stage 2 of FlowFlex, strict deadlines (section 4.2, figure 5): chains one after another, each
 // pseudo-job as early and as wide as the slots that are still free allow.
 //
-// The utilisation histogram is a list of intervals with their free slots. Intervals that are full
-// are jumped over by a union-find, so a chain meets a full one once, and every other interval that
-// it passes is one in which it runs at its own maximum. O(pseudo-jobs log pseudo-jobs) as long as
-// few intervals are partly free at once; the intervals that a chain passes at full speed otherwise.
+// The utilisation histogram is a list of intervals with their free slots. A union-find jumps over
+// full intervals, so a chain meets a full interval once; in every other interval that it passes it
+// runs at its own maximum. O(pseudo-jobs log pseudo-jobs) as long as few intervals are partly free
+// at once; otherwise each chain also costs the intervals that it passes at full speed.
 //
 // If any schedule meets all deadlines, chains in the order of their deadlines end within twice
 // theirs (theorem 2, all flows present at the start): see speed_needed() in policy/flowflex.
@@ -24,7 +24,7 @@ struct ChainPieces {
   std::vector<Index> flow;          // by position
   std::vector<std::size_t> segment;
   std::vector<double> start, end, height;
-  // Pseudo-job -> when it is done, also where that took no time that shows.
+  // Pseudo-job -> its completion, also if it took no measurable time.
   std::vector<double> done;
 
   void clear() {

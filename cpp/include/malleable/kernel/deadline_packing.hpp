@@ -7,9 +7,9 @@
 // this costs later jobs nothing, and slots stay whole at all times. Filled stretches merge, so
 // pouring is O(1) amortised except for stretches that a maximum keeps apart.
 //
-// A second pass pulls every job forward, in the same order, into whatever slots are free: no slot
-// that someone can use now stays idle, and no completion gets later. O(J (pieces per job))
-// typically, O(J^2) at worst.
+// A second pass pulls every job forward, in the same order, into free slots: no slot that a job can
+// use now stays idle, and no completion gets later. O(J (pieces per job)) typically, O(J^2) at
+// worst.
 #pragma once
 
 #include <span>
@@ -24,9 +24,9 @@ namespace malleable {
 class DeadlinePacking {
  public:
   // Schedules by `due` (from problem.now; infinite: after the others). The deadlines should pass
-  // the test of demand_bound.hpp; what does not fit ends later than it should. Not for gangs. Fills
-  // completion (from problem.now) and the plan's start, allocation and pieces. `order` receives the
-  // jobs by deadline.
+  // the test of demand_bound.hpp; jobs that do not fit end late. Not for gangs. Fills completion
+  // (from problem.now) and the plan's start, allocation and pieces. `order` receives the jobs by
+  // deadline.
   void run(const Problem& problem, std::span<const double> due, std::span<Index> order,
            std::span<double> completion, Plan& plan);
 

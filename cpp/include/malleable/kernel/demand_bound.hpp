@@ -4,10 +4,10 @@
 //   f_j(t) = max( min(W_j, m_j t),  W_j - M_j max(0, D_j - t) )
 // of its work is done: its minimum forces the head, its maximum the tail. All deadlines can be met
 // if and only if W_j <= M_j D_j for all j and sum_j f_j(t) <= S t for all t. Necessity is plain.
-// Sufficiency: give every job its minimum until min(W_j/m_j, D_j) and pour the rest into what is
-// left; a minimum cut of that flow is always a prefix of time, because what others leave free never
-// shrinks (and the pouring of deadline_packing.hpp is a schedule). sum f_j - S t is piecewise
-// linear, so one sweep over sorted break points decides. O(J log J).
+// Sufficiency: give every job its minimum until min(W_j/m_j, D_j) and pour the rest into the slots
+// that are left. A minimum cut of that flow is always a prefix of time, because the number of free
+// slots never falls with time (deadline_packing.hpp builds this schedule). sum f_j - S t is
+// piecewise linear, so one sweep over sorted break points decides. O(J log J).
 //
 // The least L whose deadlines D_j(L) = latest time with penalty <= L pass the test is therefore the
 // malleable optimum of a max objective: Newton steps on the most overloaded time, from below, so
@@ -46,10 +46,10 @@ class DemandBound {
   struct Peak {
     double time = 0.0;
     double excess = 0.0;  // positive: the deadlines cannot all be met (beyond rounding)
-    Index job = kNone;    // whose deadline that time is, if anybody's
+    Index job = kNone;    // the job whose deadline that time is, if there is one
   };
-  // The time at which `due` (from problem.now, may be infinite) demands most beyond S t. A gang's
-  // minimum forces nothing.
+  // The time at which the demand of deadlines `due` (from problem.now, may be infinite) exceeds S t
+  // most. A gang's minimum forces nothing.
   Peak peak(const Problem& problem, std::span<const double> due);
 
   // Least level that passes the test, searched between `from` (none below it passes) and `to`
@@ -61,7 +61,7 @@ class DemandBound {
   // Deadlines of a level, from problem.now.
   static void deadlines(const Problem& problem, const Penalties& penalties, double level,
                         double stretch, std::span<double> due);
-  // The same of the level that was found last, on the same instance.
+  // Deadlines of the level that was found last, on the same instance.
   void deadlines_found(const Problem& problem, const Penalties& penalties, double level,
                        double stretch, std::span<double> due) const;
 
@@ -69,9 +69,10 @@ class DemandBound {
   struct Window {
     double from = 0.0, until = kInfinity;
   };
-  // The same within the window, which is narrowed to what is overloaded.
+  // The peak within the window, which is narrowed to the times that are overloaded.
   Peak peak(const Problem& problem, std::span<const double> due, Window& window);
-  // Lists the turns of what is forced, and its rate at first; or who is late whatever others do.
+  // Lists the times at which the rate of forced work changes, and its first rate; or returns a job
+  // that is late in any schedule.
   Peak list_turns(const Problem& problem, std::span<const double> due, double& rate);
   void turn(double time, double change, Index owner) {
     times_.push_back(time);
@@ -89,7 +90,7 @@ class DemandBound {
     double next = kInfinity, kink = kInfinity;
     struct Next {
       double level;
-      bool sure;  // nothing lies between
+      bool sure;  // no time between is overloaded
     };
     Next further(double x) const;
   };
@@ -107,9 +108,10 @@ class DemandBound {
   KeySort sorter_;
   bool smooth_ = false;  // no penalty jumps
   std::vector<double> times_, rates_, due_, kept_, zeros_;
-  std::vector<double> of_level_;      // that due_ is for
-  double stretch_ = 1.0;              // and by which
-  std::vector<double> asked_, paid_;  // what a job pays at an earlier time of this search
+  std::vector<double> of_level_;  // that due_ is for
+  double stretch_ = 1.0;          // and the stretch they were made with
+  // penalty of a job at a deadline asked for earlier in this search
+  std::vector<double> asked_, paid_;
   std::vector<Index> order_, owners_;
 };
 

@@ -1,14 +1,14 @@
 // May a job's reduce tasks start before all its maps have ended?
 //
-// A reduce task that starts early copies what ended maps have left, and holds its slot until the
-// last map has ended. So it may start if all maps will probably have ended by the time it has
-// copied what there is: then it loses nothing. The chance of that is a product over the running
+// A reduce task that starts early copies the output of the maps that have ended, and holds its slot
+// until the last map has ended. So it may start if all maps will probably have ended by the time it
+// has copied that output: then it loses nothing. The chance of that is a product over the running
 // maps, whose times are log-normal and at least their ages. The time of copying is a low quantile
-// of what earlier jobs took. If this estimate is too large, reduce tasks hold slots in vain; if it
-// is too small, little is lost. A slot that nobody wants loses nothing either way: there the
-// largest time counts.
+// of the times of earlier jobs, because an estimate that is too large makes reduce tasks hold slots
+// in vain, and one that is too small loses little. In a slot that no other task wants nothing is
+// lost either way, so there the largest time counts.
 //
-// A chance costs O(maps that run), less where it is small; what a job copied O(kept).
+// A chance costs O(maps that run), less if it is small; noting a job's copying O(kept jobs).
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@
 
 namespace malleable {
 
-// The chance that maps of these ages, and so many more that wait for slots of theirs, all end
-// within `seconds`; below `enough` any smaller number will do.
+// The chance that maps of these ages, and `waiting` more that wait for their slots, all end within
+// `seconds`. If it is below `enough`, any number below `enough` may be returned.
 double chance_of_ends(std::span<const double> ages, double waiting, const LogTimes& times,
                       double seconds, double enough);
 
-// What a reduce task copies, in seconds, as the last jobs have shown.
+// Seconds that reduce tasks copied in the last jobs.
 class CopySeconds {
  public:
   void learn(double seconds);

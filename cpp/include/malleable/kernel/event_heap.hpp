@@ -1,9 +1,8 @@
 // A heap of events, the earliest first: four children to a node, compared without branches.
 //
-// `Earlier` is a strict order of events in which no two that wait are alike, written so that it
-// needs no jumps: what comes next is not to be predicted, and a wrong guess costs more than a
-// comparison. push takes O(1) expected and O(log n) at worst, pop O(log n). Allocates nothing once
-// warm.
+// `Earlier` is a strict total order of waiting events, written without branches: the next event
+// cannot be predicted, and a wrong guess of the processor costs more than a comparison. push takes
+// O(1) expected and O(log n) at worst, pop O(log n). Allocates nothing once warm.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +62,8 @@ class EventHeap {
   [[no_unique_address]] Earlier earlier_;
 };
 
-// When a job's slots change. One without a time comes last of all: no event is left.
+// The time at which a job's slots change. The event without a time comes last and says that no
+// event is left.
 struct JobEvent {
   double time = kInfinity;
   double slots = 0.0;
@@ -77,7 +77,7 @@ struct EarlierJobEvent {  // ties by position
 };
 using JobEvents = EventHeap<JobEvent, EarlierJobEvent>;
 
-// Without events: the front is one without a time.
+// An empty heap: its front is the event without a time.
 inline void start_empty(JobEvents& events) {
   events.clear();
   events.push({});

@@ -1,13 +1,12 @@
-// When will each job end, and between what 80 of 100 times?
+// When will each job end, and between which times in 80 of 100 cases?
 //
-// What is left is known but for the seconds of tasks. Logarithms of a phase's seconds are normal.
-// Their standard deviation is drawn as other phases and its own tasks make it likely, half each,
-// and their mean as is believed of it then (kernel/task_estimates); then every task's seconds
-// (those that run take longer than they are old), and all tasks are run: in each free slot the next
-// task by order, or of the job that has fewest for its share. Now and then the waiting tasks of a
-// phase take other times than those before them. A slot gets an eighth of a job's share
-// at once where many tasks wait, less and less towards the end, and more of jobs whose turn comes
-// late.
+// Only the seconds of tasks are unknown. Their logarithms are normal within a phase. Each simulated
+// run draws a phase's standard deviation, half from other phases and half from its own tasks, then
+// its mean (kernel/task_estimates), then the seconds of every task; a running task takes longer
+// than its age. Then it runs all tasks: a free slot takes the next task by order, or a task of the
+// job with the fewest slots for its share. Now and then the waiting tasks of a phase take other
+// times than the tasks before them. To save steps, a slot takes an eighth of a job's share of tasks
+// at once if many tasks wait, less towards the end, and more of jobs whose turn comes late.
 //
 // A draw takes O(log jobs) for each of at most min(tasks, 8 slots log(tasks)) steps of a job.
 // Sources: self-scheduling by shrinking pieces (Polychronopoulos and Kuck 1987), list scheduling
@@ -24,43 +23,44 @@
 
 namespace malleable {
 
-// Standard deviations of logarithms that are believed possible.
+// Standard deviations of logarithms are tried on a grid of this many.
 inline constexpr std::size_t kScatters = 10;
 double scatter_at(std::size_t k);
 
-// Of a phase: what its tasks have shown, and what is left of it.
+// One phase: what its tasks have shown, and what is left of it.
 struct LeftPhase {
-  // Of logarithms of seconds of a task that runs alone, by their standard deviation: what is
-  // believed of their mean, and the logarithm of how likely that makes what so many tasks have
-  // shown.
+  // For each standard deviation of the logarithms of the seconds of a task that runs alone: the
+  // posterior of their mean, and the log-likelihood of the times seen.
   std::array<LogMean, kScatters> mean{};
   std::array<double, kScatters> log{};
   double shown = 0.0;
-  double age = 0.0, ages = 0.0;  // of those that run [s]: mean, standard deviation
+  double age = 0.0, ages = 0.0;  // of running tasks [s]: mean, standard deviation
   std::int64_t running = 0, waiting = 0;
 };
 
 struct LeftJob {
   LeftPhase phases[2];
   std::int64_t most = kMostSlots;  // slots at once
-  std::array<double, 2> key{};     // of the order: the least first, then by the second one
-  double share = 0.0;              // logarithm of its share, where slots are shared
-  double speedup = 1.0;            // p: s tasks of a phase do s^p
-  std::vector<Index> parents;      // of those that are left, which have to end before
+  // place in the order: least first number first, ties by the second
+  std::array<double, 2> key{};
+  double share = 0.0;          // logarithm of its share, if slots are shared
+  double speedup = 1.0;        // p: s tasks of a phase do s^p
+  std::vector<Index> parents;  // unfinished jobs that must end before it
 };
 
 struct EndsRequest {
-  std::int64_t slots[2] = {0, 0};  // generic: all are the first ones
+  std::int64_t slots[2] = {0, 0};  // generic slots: all in slots[0]
   bool generic = false;
-  bool shared = false;  // slots go to jobs that have fewest for their share, not by order
-  double jump = 0.25;   // how likely it is that waiting tasks of a phase take other times
+  // a free slot goes to the job with the fewest slots for its share, not by order
+  bool shared = false;
+  double jump = 0.25;  // chance that waiting tasks of a phase take other times than earlier ones
   double now = 0.0;
   int draws = 64;
   std::uint64_t seed = 0;
 };
 
 struct ExpectedEnd {
-  double at, early, late;  // median, 10 % and 90 %; infinite if no slot is there for it
+  double at, early, late;  // median, 10 % and 90 %; infinite if the job can get no slot
 };
 
 std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const EndsRequest& request);

@@ -51,8 +51,9 @@ struct WorkProfiles {
 
 class FlowBound {
  public:
-  // The profiles of an instance; it must outlive the calls below. So must `late`, if given: bounds
-  // that take longer than a few orders ask it now and then, and end with what they have.
+  // Builds the profiles of an instance. The instance and `late` must outlive the calls below.
+  // Bounds that take longer than a few orders ask `late` now and then; if it says true, they end
+  // with the bound found so far.
   void build(const FlowProblem& problem, const std::function<bool()>* late = nullptr);
 
   // Least level of a max objective that passes the test, at least `from`; `to` is some schedule's
@@ -62,7 +63,8 @@ class FlowBound {
   // Deadlines of a level, from now, as flows have to meet them (may be infinite).
   void deadlines(const Penalties& penalties, double level, std::span<double> due) const;
 
-  // A proof that no schedule ends all flows by `due` (from now; infinite: whenever).
+  // True if it is proved that no schedule ends all flows by `due` (from now; infinite: no
+  // deadline).
   bool impossible(std::span<const double> due);
 
   // Bound on the sum of penalties by mean busy times. `completion` (from now) is a schedule's.
@@ -73,11 +75,11 @@ class FlowBound {
   double step_bound(const Penalties& penalties, double value, std::uint64_t nodes,
                     std::span<double> due);
 
-  // Bound on any sum by the same multipliers, with completions on a grid in place of steps; the
-  // bound itself is exact in the completions. `value` is some schedule's. Not for custom penalties.
-  // O(steps of the multipliers x flows x grid x times) and O(times x times x jobs), and 0 beyond
-  // kMostGrid flows. `share`, 0 to 1: the part of all this that may be done, with fewer steps and
-  // times.
+  // Bound on any sum by the same multipliers, which are chosen for completions on a grid in place
+  // of steps; the bound then takes the minimum over all completions. `value` is some schedule's.
+  // Not for custom penalties. O(steps of the multipliers x flows x grid x times) and O(times x
+  // times x jobs), and 0 beyond kMostGrid flows. `share`, 0 to 1, scales the effort by fewer steps
+  // and times.
   double grid_bound(const Penalties& penalties, double value, double share = 1.0);
   static constexpr std::size_t kMostGrid = 256;
 
@@ -85,13 +87,13 @@ class FlowBound {
   double alone(const Penalties& penalties, Aggregate aggregate) const;
 
   // Completions (from now) on one machine as fast as all slots, which serves the flow with least
-  // work left for its slope (penalties that are not linear: least work left): by order of these a
-  // list does what a loop does that serves flows by work left. O(flows log flows).
+  // work left for its slope (penalties that are not linear: least work left): a list in the order
+  // of these completions decides like a loop that serves flows by work left. O(flows log flows).
   void ends_by_work_left(const Penalties& penalties, std::span<double> end);
 
-  // Earliest conceivable completions, from now.
+  // Lower bounds of the completions, from now.
   std::span<const double> earliest() const { return earliest_; }
-  // A single row: the work that all flows together can have done by t.
+  // One row: the most work that all flows together can have done by t.
   const WorkProfiles& all() const { return all_; }
   // Flows as malleable jobs: the same work, and a maximum that no flow exceeds on average.
   void relax(Problem& jobs) const;
@@ -112,11 +114,11 @@ class FlowBound {
   Peak peak(std::span<const double> due);
   double total_excess(const Penalties& penalties, double level, double time) const;
   double root(const Penalties& penalties, double fails, double passes, double time);
-  // Where a search for a level is: it rises while something is overloaded.
+  // The state of a search for a level, which rises while some time is overloaded.
   struct Climb {
     double level, passes;
-    double stride = 1.0;   // how far beyond a Newton step to look, in steps
-    Peak known{0.0, 0.0};  // of the level, if it has been looked at already
+    double stride = 1.0;   // how far beyond a Newton step to look, as a multiple of the step
+    Peak known{0.0, 0.0};  // of the level, if known already
 
     double ahead(double step) const {
       const double further = level + stride * step;

@@ -1,11 +1,11 @@
 // Stage 1 of FlowFlex (section 4.1): general precedence becomes a chain of pseudo-jobs.
 //
-// With slots without end, each job at its maximum and as early as it can start, a flow takes its
-// critical path. That pseudo-schedule is cut wherever a job starts or ends; between two cuts the
-// set of running jobs stays fixed, and all of it together is a pseudo-job: its maximum is the sum
-// of the jobs' (it may exceed the slots there are), its work the area. Total load and critical path
-// of the chain are those of the flow. Every job covers consecutive pseudo-jobs, so a first and a
-// last are all that stage 3 needs. O(n log n) for a flow of n jobs.
+// With unlimited slots, each job runs at its maximum as early as it can start, and a flow takes as
+// long as its critical path. That pseudo-schedule is cut wherever a job starts or ends. Between two
+// cuts the set of running jobs stays the same; together they are a pseudo-job, whose maximum is the
+// sum of theirs (it may exceed the slots) and whose work is the area. The chain has the total load
+// and the critical path of the flow. Every job covers consecutive pseudo-jobs, so stage 3 needs
+// only the first and the last of them. O(n log n) for a flow of n jobs.
 #pragma once
 
 #include <vector>

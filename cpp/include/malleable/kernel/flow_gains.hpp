@@ -1,11 +1,13 @@
-// Slots of flows whose jobs have speed-ups, where a flow that gets everything swells its work.
+// Slots for flows whose jobs have speed-ups below linear, so that a flow with all slots needs more
+// slot-seconds.
 //
-// A unit of a job's work is worth the least that it costs: (weight + l s) / rate(s) over numbers of
-// slots s, l being the weight of the flows behind its flow in the order, and of those that come,
-// over the slots. So it is in policy/concave; but here it is by job, as the stages of a flow
-// differ. Then slots go to ready jobs by what the next one gains (kernel marginal_gains): a flow
-// spreads over all its ready jobs before one of them swells. If all are linear, this serves the
-// order. O((R + S) log R) for R ready jobs and S slots.
+// The value of a unit of a job's work is its least cost, the minimum of (weight + l s) / rate(s)
+// over numbers of slots s. Here l is the weight of the flows behind its flow in the order, and of
+// the flows to come, divided by the slots. policy/concave does the same; here the value is per job,
+// because the stages of a flow differ. Then slots go to ready jobs by the gain of the next slot
+// (kernel marginal_gains): a flow spreads over all its ready jobs before one of them gets
+// inefficiently many. If all jobs are linear, this serves the order. O((R + S) log R) for R ready
+// jobs and S slots.
 #pragma once
 
 #include <span>
@@ -20,9 +22,11 @@ class FlowGains {
   void begin(double slots);
   // A ready job of the next flow in the order: its work, the most slots, and its speed-up.
   void add(double work, double most, const SpeedupView& speedup, std::size_t row);
-  // The jobs since the last flow are those of one with this weight, what a second of it costs.
+  // Ends a flow: the jobs added since the last call are its jobs. `weight` is the cost of a second
+  // of it.
   void end_flow(double weight);
-  // Slots by job. `coming`: flows that come later, as many as are there on the average.
+  // Slots by job. `coming`: the number of flows that come later; each counts with the mean weight
+  // of the present ones.
   void allocate(double coming, std::span<double> slots);
 
  private:

@@ -42,8 +42,8 @@ class FlowSearch {
   void begin(const FlowProblem& problem, const FlowChains& chains, const Penalties& penalties,
              Aggregate aggregate, std::span<const double> earliest);
 
-  // For a maximum: deadlines (from now) that all flows would meet at the value that is aimed at.
-  // The secondary objective is then how much they are missed by together. Scores before and after
+  // For a maximum: the deadlines (from now) that all flows would meet at the value aimed at. The
+  // secondary objective is then the total time by which they are missed. Scores before and after
   // are not comparable.
   void aim(std::span<const double> due);
 
@@ -73,7 +73,7 @@ class FlowSearch {
   const Penalties* penalties_ = nullptr;
   Aggregate aggregate_ = Aggregate::kSum;
   double base_ = 0.0, reach_ = 1.0;
-  std::vector<double> least_;  // what each flow pays at least
+  std::vector<double> least_;  // least penalty of each flow
   std::vector<Index> inside_;  // the jobs of each flow, longest path first
   std::vector<Index> rank_, by_key_, active_;
   std::vector<double> key_, end_, moved_, target_;

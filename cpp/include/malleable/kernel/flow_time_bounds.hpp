@@ -1,9 +1,10 @@
 // Lower bounds of the total flow time of map and reduce tasks in slots.
 //
-// `srpt` is that of the virtual SRPT (kernel/virtual_srpt; Zheng, Shroff, Sinha 2013, lemma 1), for
-// reduce tasks of both kinds. `tight` is the larger of two, and ours: SRPT's with what two phases
-// force on top; and, slot by slot, the jobs that SRPT has not finished or the jobs that could not
-// have ended even alone on all machines, whichever are more. O(J log J + tasks).
+// `srpt` is the total of the virtual SRPT (kernel/virtual_srpt; Zheng, Shroff, Sinha 2013, lemma
+// 1), for both kinds of reduce tasks. `tight` is ours, the larger of two: SRPT's total plus the
+// delay that two phases force; and a sum over steps of the larger of two counts, the jobs that SRPT
+// has not finished and the jobs that could not have ended even alone on all machines. O(J log J +
+// tasks).
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-// The Gittins index of jobs of unknown sizes, by classes of what they have had that double: the
-// largest, over all classes in which one may stop, of the chance to end there over the service that
-// it takes to try (Gittins 1989; Aalto, Ayesta, Righter 2009).
+// The Gittins index of jobs of unknown sizes, by classes of attained service that double: the
+// largest ratio, over all classes in which service may stop, of the chance that the job ends by
+// then to the service spent until then (Gittins 1989; Aalto, Ayesta, Righter 2009).
 //
-// Sizes are known as counts by class. Within a class they are taken to be its middle; a job is
-// taken to have had the least of its class. Every class counts one size more, shared by all: where
-// nothing was seen the index falls from class to class, as least attained service first has it.
+// Sizes are known as counts by class. A size counts as the middle of its class, and attained
+// service as the lower end of its class. All classes together count one size more than was seen: so
+// where no size was seen the index falls from class to class, as in least attained service first.
 // O(kWorkClasses^2) to compute, O(1) to ask.
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace malleable {
 
-// Of work in slot-seconds: up to 2^-9, 2^-8 ... 2^53 and more.
+// Classes of work in slot-seconds: up to 2^-9, 2^-8 ... 2^53 and more.
 inline constexpr std::size_t kWorkClasses = 64;
 using WorkCounts = std::array<double, kWorkClasses>;
 
-// Class k has those above bound(k - 1) up to bound(k).
+// Class k has works above work_bound(k - 1) up to work_bound(k).
 inline double work_bound(std::size_t k) { return std::ldexp(1.0, static_cast<int>(k) - 9); }
 inline std::size_t work_class(double work) {
   int power = 0;

@@ -1,10 +1,10 @@
-// heSRPT's parts: where s slots do s^p, of m jobs the i-th largest gets the part
-// (i / m)^(1 / (1 - p)) - ((i - 1) / m)^(1 / (1 - p)) of all slots; p = 1: the smallest one gets
-// all (Berg, Vesilo, Harchol-Balter, 2020).
+// heSRPT's parts: if s slots do s^p, the i-th largest of m jobs gets the part (i / m)^(1 / (1 - p))
+// - ((i - 1) / m)^(1 / (1 - p)) of all slots; p = 1: the smallest one gets all (Berg, Vesilo,
+// Harchol-Balter, 2020).
 //
-// In whole slots, cut to what jobs can use: fractions, and what a job cannot use, go on to the next
-// larger one; what is left over in the end to the smallest ones. O(m), and O(m) powers when m or p
-// is another one than before. Allocates nothing once warm.
+// Slots are whole and cut to what jobs can use. Fractions, and slots that a job cannot use, go to
+// the next larger job; the slots left over in the end go to the smallest jobs. O(m), and O(m)
+// powers when m or p has changed. Allocates nothing once warm.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace malleable {
 
 class HeSrptParts {
  public:
-  // Rows have `given`, to which their slots are added; the smallest job first. most(row): what it
-  // can have in all. 0 <= p <= 1.
+  // Rows have `given`, to which their slots are added; the smallest job comes first. most(row): the
+  // most slots it can have in all. 0 <= p <= 1.
   template <typename Row, typename Most>
   void give(double p, double slots, std::span<Row> rows, const Most& most) {
     look(p, rows.size());
@@ -42,7 +42,7 @@ class HeSrptParts {
   }
 
  private:
-  // Heights of the curve that the parts are cut from.
+  // Prepares the curve that the parts are cut from.
   void look(double p, std::size_t jobs) {
     if (heights_.size() == jobs + 1 && p_ == p) return;
     const auto count = static_cast<double>(jobs);

@@ -1,8 +1,8 @@
-// Entries in order, kept while some of them change: those that belong elsewhere are taken out,
-// sorted and merged in again.
+// A sorted list that is kept while some entries change: entries that belong elsewhere are taken
+// out, sorted and merged in again.
 //
-// An update takes O(n) cheap steps and sorts what moved, m entries: by insertion, as they often are
-// nearly in order still, and by std::sort once they have passed eight places each; O(m log m).
+// An update takes O(n) cheap steps and sorts the m entries that moved, O(m log m): by insertion,
+// because they are often nearly in order, and by std::sort once they have passed eight places each.
 // Allocates nothing once warm. `Entry` has a total order by <.
 #pragma once
 
@@ -20,8 +20,8 @@ class IncrementalOrder {
  public:
   enum class Place : std::uint8_t { kSame, kOther, kGone };
 
-  // Calls look(entry) for each in order, which may change it and says where it belongs from now on;
-  // then come those that add() names, and then settle() has to be called.
+  // Calls look(entry) for each in order, which may change the entry and says what becomes of it.
+  // Then call add() for new entries, and then settle().
   template <typename Look>
   void each(const Look& look) {
     for (std::size_t k = 0; k < entries_.size(); ++k) {
@@ -75,7 +75,7 @@ class IncrementalOrder {
   }
 
   std::vector<Entry> entries_, moving_, merged_;
-  std::vector<std::size_t> gone_;  // places that are no entry's any more
+  std::vector<std::size_t> gone_;  // places without an entry
 };
 
 }  // namespace malleable

@@ -30,14 +30,14 @@ class IndexedHeap {
     void state(State& s) { s(key, rank, item); }
   };
 
-  // Empty, for items 0 .. rank.size() - 1, whose ranks are known from now on.
+  // Empties the queue, for items 0 .. rank.size() - 1 with these ranks.
   void reset(std::span<const Index> rank) {
     heap_.clear();
     place_.assign(rank.size(), kNone);
     rank_.assign(rank.begin(), rank.end());
   }
 
-  // For more items, up to so many.
+  // Makes room for items below `count`.
   void grow(std::size_t count) {
     place_.resize(count, kNone);
     rank_.resize(count, 0);
@@ -133,7 +133,7 @@ class IndexedHeap {
       move(place_[entry.item], entry);
     }
   }
-  // The entry to where it belongs, from a place whose own may be forgotten.
+  // Moves the entry from `at`, whose content may be overwritten, to where it belongs.
   void move(std::size_t at, const Entry& entry) {
     if (entry < heap_[at]) {
       rise(at, entry);

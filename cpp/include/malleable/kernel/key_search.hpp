@@ -1,11 +1,11 @@
 // Local search over jobs rather than flows: ready lists in the order of a key per job.
 //
-// An order of flows serves all jobs of a flow alike, and due times per flow put them by their
-// longest path only. Here every job has a key of its own, the smaller the sooner; a step moves a
-// few jobs, or all jobs of a flow, by random amounts and is kept unless it makes things worse, so
-// that plateaus are crossed. For a maximum it is best to ask for deadlines: meet() looks for a
-// schedule in which all flows keep theirs and goes by how much they are missed by together.
-// Deterministic. One candidate costs one ready list: O(jobs log jobs) and what ready_list says.
+// An order of flows treats all jobs of a flow alike, and due times per flow rank its jobs by
+// longest path only. Here every job has its own key, the smaller the sooner. A step moves a few
+// jobs, or all jobs of a flow, by random amounts, and is kept unless it makes the score worse, so
+// that plateaus are crossed. For a maximum, meet() is best: it looks for a schedule in which all
+// flows meet deadlines, and minimises the total time by which they are missed. Deterministic. One
+// candidate costs one ready list: O(jobs log jobs) and what ready_list says.
 #pragma once
 
 #include <functional>
@@ -48,7 +48,7 @@ class KeySearch {
   double missed(std::span<const double> due, std::span<const double> key, double limit);
 
   const FlowProblem* problem_ = nullptr;
-  std::vector<Index> jobs_, flows_;  // that have work
+  std::vector<Index> jobs_, flows_;  // jobs and flows that have work
   std::vector<Change> changes_;
   std::vector<Index> order_, rank_;
   std::vector<double> end_;

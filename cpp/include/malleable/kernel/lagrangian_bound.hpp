@@ -4,10 +4,10 @@
 // A job that ends by C has done at least f(t; C) of its work by t (see demand_bound.hpp), and all
 // jobs together no more than S t. With any multipliers l_k >= 0 for times t_k, therefore,
 //   sum_j min_C ( penalty_j(C) + sum_k l_k f_j(t_k; C) )  -  sum_k l_k S t_k
-// is a bound. Between a penalty's break points the inner function is concave but for kinks at
+// is a bound. Between a penalty's break points the inner function is concave except for kinks at
 // t_k + (W - min(W, m t_k)) / M, so that its minimum is exact over few completions, and prefix sums
-// of the multipliers make each of them O(1). Subgradient steps improve the multipliers. What a job
-// chooses in the end is a due date for a good order.
+// of the multipliers make each of them O(1). Subgradient steps improve the multipliers. The
+// completion that a job chooses at the best prices is a due date for a good order.
 //
 // O(J (rows + T)) a step for T times where penalties rise, O(J rows) where they are steps.
 #pragma once
@@ -26,7 +26,8 @@ namespace malleable {
 
 class LagrangianBound {
  public:
-  // Times and steps that cost about as much as a few packings (quick) or as a local search.
+  // Numbers of times and steps that cost about as much as a few packings (quick) or as a local
+  // search.
   static std::size_t times(std::size_t jobs, bool quick) {
     return quick ? std::clamp<std::size_t>(16'000 / (jobs + 1), 8, 64)
                  : std::clamp<std::size_t>(640'000 / (jobs + 1), 16, 128);
@@ -41,21 +42,23 @@ class LagrangianBound {
   bool begin(const Problem& problem, const Penalties& penalties, std::span<const double> earliest,
              std::span<const double> completion, std::size_t times);
 
-  // The same instance with more times; the prices are carried over to the next time of those.
+  // More times for the same instance; each price is carried over to the next new time.
   void refine(const Penalties& penalties, std::span<const double> earliest,
               std::span<const double> completion, std::size_t times);
 
-  // So many more steps towards `value`, which some schedule reaches. Returns the best bound so far.
+  // Takes `steps` more steps towards `value`, which some schedule reaches. Returns the best bound
+  // so far.
   double improve(double value, std::size_t steps);
 
   // The completions, from problem.now, that the jobs choose at the best prices; infinite where a
   // job gives up. O(options).
   void choices(std::span<double> due);
-  // What each job asks of an on-time set: first the end that saves most for its price, then earlier
-  // ends as long as each saves most for what it costs more. key: price over what is saved, below 1
-  // where the job would choose it.
+  // Lists the due times that each job asks for in an on-time set: first the one that saves most
+  // penalty for its price, then earlier ones as long as each saves most for its extra price. key:
+  // price over saved penalty; below 1 if the job would choose it.
   void list_asks(std::vector<DueAsk>& asks);
-  // The average of what they chose lately: prices swing around the best ones, and so do choices.
+  // The average of the latest choices, because prices swing around the best ones and choices swing
+  // with them.
   std::span<const double> average() const { return average_; }
 
  private:

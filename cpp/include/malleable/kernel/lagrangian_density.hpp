@@ -12,8 +12,8 @@
 // alone exceeds the best cost.
 //
 // Subgradient steps improve the density, from few cells to many. Prices do not depend on scale, so
-// a sample will do for most steps: jobs by due date, each picked as often as the mean of its shares
-// of number and of work says. A bound needs all jobs once. O(sample cells) a step at worst.
+// most steps look at a sample: jobs by due date, each drawn with the mean of its share of the
+// number and its share of the work. A bound needs all jobs once. O(sample cells) a step at worst.
 #pragma once
 
 #include <cstddef>
@@ -33,13 +33,13 @@ class LagrangianDensity {
 
   // Prepares for an instance that has no custom penalties; all must outlive the calls below.
   // `completion`: some schedule's, from problem.now; `earliest` as earliest_completions says. Steps
-  // and bounds of many jobs ask now and then whether to stop; if so, they change nothing and say
+  // and bounds over many jobs ask now and then whether to stop; if so, they change and return
   // nothing.
   void begin(const Problem& problem, const Penalties& penalties, std::span<const double> earliest,
              std::span<const double> completion, const std::function<bool()>& stop);
-  // Steps look at about so many jobs from now on, or at all.
+  // Later steps look at about `jobs` jobs, or at all.
   void sample(std::size_t jobs);
-  // Halves the cells until there are so many (a power of two times kFewest).
+  // Halves the cells until there are `cells` (a power of two times kFewest).
   void refine(std::size_t cells);
   // One step towards `value`, which some schedule reaches.
   void step(double value);
@@ -48,7 +48,8 @@ class LagrangianDensity {
   // that they choose (infinite: the job gives up). `parts` > 1: at prices interpolated over so many
   // parts of each cell.
   double bound(std::size_t parts, std::span<double> due);
-  // The average of what jobs chose in the last steps, if these looked at all of them; else empty.
+  // The average of the completions that jobs chose in the last steps, if these looked at all jobs;
+  // otherwise empty.
   std::span<const double> average() const;
 
  private:
@@ -59,8 +60,8 @@ class LagrangianDensity {
     double price, moment;  // int l and int l t until a border
   };
   struct Job {
-    double work, low, high, last;  // after `last` the minimum has done all
-    double least;                  // the price of ending then
+    double work, low, high, last;  // `last`: completion with the minimum alone
+    double least;                  // the price of ending at `last`
   };
   std::size_t cell(double t) const;
   Sums sums(double t) const;
@@ -74,7 +75,7 @@ class LagrangianDensity {
   double rooms() const;
   double evaluate();
   double last_of(std::size_t row) const;
-  bool stops(std::size_t jobs) const;  // asks after so many
+  bool stops(std::size_t jobs) const;  // asks `stop` each time so many jobs were looked at
 
   const std::function<bool()>* stop_ = nullptr;
   const Problem* problem_ = nullptr;

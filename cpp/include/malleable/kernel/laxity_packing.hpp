@@ -1,18 +1,18 @@
 // A priority order packed so that deadlines that can be met are met: earliest deadline, zero laxity
 // (EDZL) for malleable jobs.
 //
-// Jobs hold their minima and slack goes down the order, as in malleable_packing.hpp, but for one
-// rule. From its latest start on a job gets its maximum and keeps it until it ends. Its latest
-// start is the time from which it needs its maximum all the time: L = (M D - W - m t) / (M - m) for
-// a job with W left at t that holds m slots until then. The slots are taken from the last jobs in
-// the order that hold more than their minimum. A job for whom they do not suffice stays at its
-// place in the order.
+// Jobs hold their minima and slack goes down the order, as in malleable_packing.hpp, with one more
+// rule: from its latest start a job gets its maximum and keeps it until it ends. Its latest start
+// is the time from which it needs its maximum all the time: L = (M D - W - m t) / (M - m) for a job
+// with W left at t that holds m slots until then. The slots are taken from the last jobs in the
+// order that hold more than their minimum. If they do not suffice, the job stays at its place in
+// the order.
 //
 // If deadlines are tight only for few jobs at a time, the order decides everything else: with the
 // order of deadlines every table of due_table(n, 1) (benchmarks/instances) is solved. Give no
-// deadline to a job that is to be late: it would displace others in vain. No gangs. At most one job
-// is partly served, so slots stay whole. O(J log J) where few jobs are displaced, O(J) more for
-// each displaced job at worst.
+// deadline to a job that will be late, because it would displace others in vain. No gangs. At most
+// one job is partly served, so slots stay whole. O(J log J) where few jobs are displaced, O(J) more
+// for each displaced job at worst.
 //
 // Lee 1994, "On-line multiprocessor scheduling algorithms for real-time tasks" (EDZL for one
 // processor a job); maxima and minima are ours.
@@ -32,12 +32,12 @@ namespace malleable {
 class LaxityPacking {
  public:
   // Packs the jobs of `problem` in `order` (a permutation) for the deadlines `due`, which count
-  // from problem.now (infinite: none). completion[j] does so, too; jobs without work complete at 0.
-  // With `plan`, its start, allocation and pieces are filled as well.
+  // from problem.now (infinite: none). completion[j] also counts from there; jobs without work
+  // complete at 0. With `plan`, its start, allocation and pieces are filled as well.
   void run(const Problem& problem, std::span<const Index> order, std::span<const double> due,
            std::span<double> completion, Plan* plan = nullptr);
 
-  // The same, telling done(job, completion) in order of time; stops early when that returns false.
+  // Calls done(job, completion) in order of time, too; stops early when that returns false.
   template <typename Done>
   void run_until(const Problem& problem, std::span<const Index> order, std::span<const double> due,
                  Done done) {
@@ -50,9 +50,9 @@ class LaxityPacking {
 
  private:
   struct Row {
-    double left, since, rate;  // work left then, and the slots held from then on
+    double left, since, rate;  // work left at `since`, and the slots held since then
     double low, high, due;
-    Index job, before, after;  // neighbours among those that may be displaced, by place
+    Index job, before, after;  // neighbours among jobs that may be displaced, by place
     Index version;             // of the rate
     bool urgent, hopeless;
   };
@@ -75,11 +75,12 @@ class LaxityPacking {
   Event next_event();
   Index next_end();
 
-  std::vector<Row> rows_;  // by place in the order, from 1 on; both ends are nobody's
-  Index frontier_ = 1;     // everybody before it is at the maximum, everybody behind at the minimum
+  std::vector<Row> rows_;  // by place in the order, from 1 on; the first and the last are sentinels
+  // all jobs before it are at their maximum, all behind it at their minimum
+  Index frontier_ = 1;
   double time_ = 0.0, slack_ = 0.0;
-  double room_ = 0.0;  // slack, and what could be taken from jobs that may be displaced
-  std::vector<Event> first_, events_;  // of the start, sorted; later ones, a heap
+  double room_ = 0.0;  // slack, and the slots that could be taken from jobs that may be displaced
+  std::vector<Event> first_, events_;  // events known at the start, sorted; later events, a heap
   std::size_t next_first_ = 0;
   std::vector<double> key_;
   std::vector<Index> sorted_;

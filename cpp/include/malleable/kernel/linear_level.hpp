@@ -1,7 +1,7 @@
-// About the least level of a maximum at which the deadlines of very many jobs can all be met, where
-// each penalty is a line: slope x (completion - at). It is what DemandBound::level finds, but for
-// what happens within cells of time; without an instance, without sorting, from a level that may be
-// near. An order of decisions needs no more.
+// The approximate least level of a maximum at which the deadlines of very many jobs can all be met,
+// if each penalty is a line: slope x (completion - at). DemandBound::level finds the exact one;
+// this ignores what happens within cells of time, and needs no instance and no sorting, only a
+// level that may be near. The order of a decision needs no more.
 //
 // The work forced before a time t falls with the level L and is convex in it, so a Newton step at
 // any t ends at or below the least level: steps go up from below. One pass at the time that was
@@ -26,14 +26,15 @@ namespace malleable {
 
 class LinearLevel {
  public:
-  // By job: work above 0, minimum, what it may get beyond that (in all at least 1), and its line.
+  // By job: work above 0, minimum, slots it may get beyond its minimum (at least 1 in all), and its
+  // line.
   struct Jobs {
     std::span<const double> work, low, room, at, slope;
 
     std::size_t size() const { return work.size(); }
   };
-  // The level on `slots`, which all minima fit into; `near`: one that may not be far from it, or
-  // -infinity; `floor`: lower ones do not count. Nothing if some slope or work is 0.
+  // The level on `slots`, into which all minima fit. `near`: a level that may be close to it, or
+  // -infinity; `floor`: the least level to return. Nothing if some slope or work is 0.
   std::optional<double> find(const Jobs& jobs, double slots, double now, double near,
                              double floor = -kInfinity);
 
@@ -41,9 +42,9 @@ class LinearLevel {
 
  private:
   struct Cell {
-    double plus, minus;  // by which the rate of what is forced rises and falls within it
-    double gained;       // until its end, by these turns
-    double fall;         // by which what falls with the level changes
+    double plus, minus;  // by how much the rate of forced work rises and falls within the cell
+    double gained;       // work forced by the cell's end by these changes
+    double fall;         // change of the rate at which forced work falls with the level
   };
   struct Peak {
     double time, excess, fall;
@@ -53,7 +54,7 @@ class LinearLevel {
   Peak look(double minima) const;
 
   double slots_ = 0.0, now_ = 0.0;
-  double level_ = 0.0;       // at most the least one
+  double level_ = 0.0;       // at most the least level
   double full_ = kInfinity;  // absolute: a time that was full at the last level
   std::vector<Cell> cells_;
   std::vector<double> edge_;

@@ -16,9 +16,9 @@ namespace malleable {
 
 class LocalTasks {
  public:
-  // Forgets everything; for jobs 0 .. count - 1.
+  // Forgets everything, and makes room for jobs 0 .. count - 1.
   void reset(std::size_t count);
-  // For jobs 0 .. count - 1, keeping what is known.
+  // Makes room for jobs 0 .. count - 1, and keeps what is known.
   void grow(std::size_t count) { rows_.resize(count); }
   // `node[t * copies + c]` holds copy c of the block of task t. A job may have no blocks at all:
   // then nothing is local to it anywhere.
@@ -26,7 +26,7 @@ class LocalTasks {
   void remove(Index job);
 
   bool has_blocks(Index job) const { return !rows_[job].taken.empty(); }
-  // An unstarted task with a block on `node`, the lowest of those; kNone if there is none.
+  // The lowest unstarted task with a block on `node`; kNone if there is none.
   Index find(Index job, Index node);
   // The lowest unstarted task; kNone if there is none.
   Index first(Index job);
@@ -43,10 +43,11 @@ class LocalTasks {
  private:
   struct Row {
     std::vector<std::uint8_t> taken;
-    std::vector<Index> replica;                    // by task
-    std::vector<Index> node, begin, cursor, task;  // distinct nodes; tasks of each
+    std::vector<Index> replica;  // by task
+    // distinct nodes, and the range of `task` of each
+    std::vector<Index> node, begin, cursor, task;
     std::size_t copies = 0;
-    Index next = 0;  // no unstarted task below
+    Index next = 0;  // all tasks below have started
 
     void state(State& s) { s(taken, replica, node, begin, cursor, task, copies, next); }
   };

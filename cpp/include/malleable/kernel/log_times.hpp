@@ -1,4 +1,4 @@
-// Seconds of tasks that are log-normal: their mean, and what is left of one that runs.
+// Seconds of tasks that are log-normal: their mean, and the mean time that a running task has left.
 //
 // What is left after an age a is E[T - a | T > a] = E[T] Phi(s - z) / Phi(-z) - a, where
 // z = (ln a - mean) / s, s is the deviation, and E[T] = e^(mean + s^2 / 2). If z is so large that
@@ -11,14 +11,14 @@ namespace malleable {
 struct LogTimes {
   double mean, deviation;
 
-  // At least so much: else tasks that are alike would divide by 0.
+  // The deviation, but above 0: with equal tasks a formula would divide by 0.
   double scatter() const;
   double seconds() const;
-  // Of a task that has run so long: on average.
+  // Mean seconds left of a task that has run for `age`.
   double left_after(double age) const;
 };
 
-// The chance that a standard normal is above.
+// The chance that a standard normal variable is above z.
 double normal_above(double z);
 
 }  // namespace malleable

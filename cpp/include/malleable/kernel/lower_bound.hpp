@@ -1,4 +1,4 @@
-// The best floor under an objective that the other kernels can give (see their headers):
+// The best lower bound of an objective that the other kernels give (see their headers):
 //   sum  the larger of  sum_j w_j(earliest completion)  and, for linear and custom penalties, the
 //        mean-busy-time program (which contains the squashed area), for all others prices of slots
 //   max  the least level that passes the exact deadline test
@@ -18,8 +18,8 @@ namespace malleable {
 class LowerBound {
  public:
   // `completion` (from problem.now) is a known schedule's, whose objective is `value`. `quick`
-  // settles for one round, or fewer prices. `earliest` is what
-  // earliest_completions says, for those who know it already.
+  // settles for one round, or fewer prices. `earliest` is the result of earliest_completions, if
+  // you have it already.
   double run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
              std::span<const double> completion, double value, bool quick = false,
              std::span<const double> earliest = {});

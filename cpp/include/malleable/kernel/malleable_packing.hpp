@@ -31,7 +31,7 @@ class MalleablePacking {
   void run(const Problem& problem, std::span<const Index> order, std::span<double> completion,
            Plan* plan = nullptr);
 
-  // The same, telling done(job, completion) in order of time; stops early when that returns false.
+  // Calls done(job, completion) in order of time, too; stops early when that returns false.
   template <typename Done>
   void run_until(const Problem& problem, std::span<const Index> order, Done done) {
     if (problem.gang) {
@@ -60,9 +60,9 @@ class MalleablePacking {
   void simulate_into(std::span<double> completion);
 
   Scratch<Row> rows_;   // jobs with work in order, and one behind them that can never be filled
-  double slack_ = 0.0;  // slots that are nobody's minimum
-  JobEvents full_, minimal_;  // in minimal_: jobs that may end on their minimum
-  Scratch<double> end_;       // by completion: when, and whose
+  double slack_ = 0.0;  // slots beyond all minima
+  JobEvents full_, minimal_;  // minimal_: jobs that may end on their minimum
+  Scratch<double> end_;       // by completion: its time, and its job
   Scratch<Index> ended_;
   GangPacking gang_;
   std::vector<double> since_, held_;  // per position, only while tracing
@@ -77,7 +77,7 @@ void MalleablePacking::simulate(Done& done, Tracer trace) {
   double time = 0.0, slack = slack_;
   for (Index p = 0; p < n; ++p) trace.rate(p, rows[p].job, 0.0, rows[p].low);
 
-  Index frontier = 0;                         // everybody before it is full or done
+  Index frontier = 0;                         // all jobs before it are full or done
   double left = 0.0, rate = 0.0, need = 0.0;  // of its job, perhaps partly filled
   const auto enter = [&] {
     while (rows[frontier].done) ++frontier;
@@ -87,7 +87,7 @@ void MalleablePacking::simulate(Done& done, Tracer trace) {
     need = row.high - row.low;
   };
   enter();
-  double next_minimal = minimal.front().time;  // of somebody whom the frontier may have passed
+  double next_minimal = minimal.front().time;  // event of a job that the frontier may have passed
   for (Index unfinished = n; unfinished > 0; --unfinished) {
     while (need <= slack) {
       const Row& row = rows[frontier];

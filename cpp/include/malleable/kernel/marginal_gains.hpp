@@ -1,12 +1,12 @@
 // Slots by marginal gains: the job that gains most by more slots gets them, again and again, until
 // no slot is left. A gain is the job's value times what the slots add, by slot.
 //
-// With values that stay as they are this is what an optimal schedule does (Hamilton-Jacobi-Bellman:
-// the value of a job is what a unit of its work less would save). Jobs climb from one corner of
-// their hull to the next (SpeedupHulls), since a table as measured may gain nothing in between.
-// What is left over because no step fits goes where it gains most by the table itself. Rows without
-// a table climb in steps of 1/32 of what they have, and part of a step will do. Minima come first;
-// a gang's first step is its size. Ties go to the lower row.
+// If values do not change over time, an optimal schedule does this (Hamilton-Jacobi-Bellman: the
+// value of a job is the cost saved by one unit of work less). Jobs climb from one corner of their
+// hull to the next (SpeedupHulls), since a table as measured may gain nothing in between. Slots
+// left over because no step fits go where they gain most by the table itself. Rows without a table
+// climb in steps of 1/32 of what they have, and may take part of a step. Minima come first; a
+// gang's first step is its size. Ties go to the lower row.
 //
 // O(J + entries) to prepare; O(S log J), or with more slots than twice the jobs O(J) for each of
 // some 40 halvings of the price of a slot and then few steps.
@@ -23,15 +23,17 @@ namespace malleable {
 
 class MarginalGains {
  public:
-  // Limits and tables of the rows that later calls name. The speed-ups have to last.
+  // Reads limits and tables of the rows that later calls name. The speed-ups must outlive these
+  // calls.
   void prepare(const Problem& problem, const SpeedupView& speedup);
   const SpeedupHulls& hulls() const { return hulls_; }
 
-  // Slots of jobs, each a row of what was prepared (`row` empty: the same) with limits no wider
-  // than there. Jobs without work get none.
+  // Slots of jobs. Job k is the prepared row row[k] (`row` empty: k), with limits no wider than
+  // prepared. Jobs without work get none.
   void allocate(const Problem& jobs, std::span<const Index> row, std::span<const double> value,
                 std::span<double> slots);
-  // Takes what a job has beyond a corner of its hull, and gives it by gains. `value` empty: all 1.
+  // Takes away the slots that a job has beyond a corner of its hull, and gives them by gains.
+  // `value` empty: all 1.
   void settle(const Problem& jobs, std::span<const Index> row, std::span<const double> value,
               std::span<double> slots);
 
@@ -45,10 +47,10 @@ class MarginalGains {
     double value_of(std::size_t k) const { return value.empty() ? 1.0 : value[k]; }
   };
   struct Step {
-    double gain;   // value times rate, a slot
-    double slots;  // how many it takes
+    double gain;   // value times rate, per slot
+    double slots;  // slots that the step takes
     Index job;
-    bool whole;  // all of it or nothing
+    bool whole;  // takes all its slots or none
     bool operator<(const Step& other) const {
       return gain != other.gain ? gain < other.gain : job > other.job;
     }
@@ -62,7 +64,7 @@ class MarginalGains {
   SpeedupView speedup_;
   SpeedupHulls hulls_;
   std::vector<Step> heap_;
-  std::vector<Index> blocked_;  // whose next step did not fit
+  std::vector<Index> blocked_;  // jobs whose next step did not fit
   std::vector<double> high_;
 };
 

@@ -31,7 +31,7 @@ class MeanBusyTime {
  public:
   // Lower bound on the sum of penalties over all malleable schedules of `problem`. `start` holds
   // completions (from problem.now) to linearise around, best those of a good schedule; `earliest`
-  // the earliest conceivable completions. At least one round. A gang's minimum may be unused, so
+  // the result of earliest_completions. At least one round. A gang's minimum may be unused, so
   // gangs count as minimum 0.
   double bound(const Problem& problem, const Penalties& penalties, std::span<const double> start,
                std::span<const double> earliest, int rounds);
@@ -50,7 +50,7 @@ class MeanBusyTime {
   KeySort sorter_;
   JobEvents upper_events_, lower_events_;
   Scratch<double> price_, busy_, point_, key_, low_;
-  std::vector<std::uint8_t> ended_;  // by position: its lower limit stopped growing
+  std::vector<std::uint8_t> ended_;  // by position: the job's lower limit has stopped growing
   Scratch<Index> order_;
   std::vector<double> hull_t_, hull_v_;
 };

@@ -1,15 +1,14 @@
 // The minimum-cost flow of FlowFlex (section 4.2, figures 6 and 7), exact, with its duals.
 //
 // Flows j hand V_j units of work to cells of time t; a unit in cell t costs c_jt, which never falls
-// with t, and cell t takes at most `room[t]` units. Work may always move to an earlier cell. What
-// makes this network easier than others:
+// with t, and cell t takes at most `room[t]` units. Work may always move to an earlier cell. This
+// network is easier than others:
 //   - costs never fall, so every cell but the last one that is needed is full: demands are known,
-//     no arc needs a capacity, and arcs t + 1 -> t are never worth their while. What is left is a
-//     transport problem;
+//     no arc needs a capacity, and arcs t + 1 -> t never pay. A transport problem remains;
 //   - c_jt is piecewise linear in time[t], so arcs are never stored: pricing a flow is one pass
 //     over the cells' times and prices in vector registers;
-//   - at most cells - 1 flows are split between cells. All others hang below one cell and are no
-//     part of the tree, which is one of cells and split flows alone.
+//   - at most cells - 1 flows are split between cells. All others hang below one cell and are not
+//   in the tree, which has only cells and split flows.
 //
 // Network simplex, primal. Supplies are perturbed symbolically (each flow has, and each cell but
 // the last needs, an infinitesimal more than it says), so no pivot is degenerate and it ends. A
@@ -17,10 +16,11 @@
 // so it does not matter which. A flow that only moves to another cell touches no price at all.
 //
 // The start comes from the same problem on cells taken together by four, solved before in the same
-// way: what a coarse cell holds fills its cells with whoever loses most by waiting first. Most
-// pivots then happen where they are cheap. About O(flows cells) for pricing in a few passes, and
-// the pivots. Never more than most_pivots() pivots and most_rounds() rounds over the flows on each
-// of the log4(cells) levels: what stands then is a valid flow, and its prices still give a bound.
+// way: the work in a coarse cell fills its fine cells, first the flows that lose most by waiting.
+// So most pivots happen on small problems, where they are cheap. About O(flows cells) for pricing
+// in a few passes, and the pivots. Each of the log4(cells) levels ends after at most most_pivots()
+// pivots and most_rounds() rounds over the flows; the flow is valid then, too, and its prices still
+// give a bound.
 //
 // Certificate: prices p_t >= 0 that never rise and a_j = min_t (c_jt + p_t). For all prices
 // sum V_j a_j - sum room_t p_t is a lower bound; at the end it is the value, up to rounding (which
@@ -52,7 +52,8 @@ struct CellCosts {
     value.clear();
     slope.clear();
   }
-  // One more of the last flow, or another one in place of its last; `at`: at the cell's own time.
+  // Adds a row to the last flow, or replaces its last row if that begins at the same cell. `at`:
+  // the cost at the cell's own time.
   void row(Index cell, double at, double rise) {
     if (from.size() == offset.back() || from.back() != cell) {
       from.push_back(cell);
@@ -67,19 +68,19 @@ struct CellCosts {
 
 class MinCostFlow {
  public:
-  // Per level. Far more than any instance has been seen to need.
+  // Limits per level, far above what any measured instance needed.
   static std::uint64_t most_rounds(std::size_t cells) { return 1000 + 20 * cells; }
   static std::uint64_t most_pivots(std::size_t cells, std::size_t flows) {
     return 1000 + 200 * (cells + flows);
   }
-  // Less than that, on request: of pivots, of rounds, or of time.
+  // Lower limits, on request: of pivots, of rounds, or of time.
   struct Limits {
     std::uint64_t pivots = ~std::uint64_t{0}, rounds = ~std::uint64_t{0};
     const std::function<bool()>* late = nullptr;  // asked before every round
   };
 
   // `volume` per flow, at least 0; `time` never falls and `room` is positive, per cell. There must
-  // be room for all. Afterwards the answers below stand. Allocates nothing once warm.
+  // be room for all. The answers below are valid afterwards. Allocates nothing once warm.
   void solve(std::span<const double> volume, std::span<const double> time,
              std::span<const double> room, const CellCosts& costs, const Limits& limits);
   void solve(std::span<const double> volume, std::span<const double> time,
@@ -91,7 +92,7 @@ class MinCostFlow {
   double bound() const { return bound_; }  // of the duals; no flow can cost less
   std::uint64_t pivots() const { return pivots_; }
   std::uint64_t rounds() const { return rounds_; }
-  bool complete() const { return complete_; }  // no arc may enter; false: a limit was reached
+  bool complete() const { return complete_; }  // optimal; false: a limit was reached
   // The assignment: amount[k] units of flow[k] in cell[k], by flow, cells rising.
   struct Assignment {
     std::vector<Index> flow, cell;
@@ -100,34 +101,35 @@ class MinCostFlow {
   const Assignment& assignment() const { return assignment_; }
   std::span<const double> price() const {
     return {price_.data(), fine_cells_};
-  }  // of the cells that are needed
+  }  // prices of the cells that are needed
   std::span<const double> potential() const { return potential_; }
 
  private:
-  static constexpr std::size_t kStretch = 32;  // cells that share a least price
+  static constexpr std::size_t kStretch = 32;  // cells for which one least price is kept
 
   // Nodes: the cells of the level, then split flows. An arc belongs to the node below it.
   struct Node {
-    Index parent, child, next, previous;  // siblings are a list
-    Index size;                           // twice the cells of the subtree, one more for a flow
+    Index parent, child, next, previous;  // next, previous: the list of siblings
+    Index size;                           // twice the cells of the subtree, plus one for a flow
     Index arcs;                           // of a split flow
     double flow;                          // on the arc to the parent,
-    std::int64_t extra;                   // and how many infinitesimals more
+    std::int64_t extra;                   // and its infinitesimals, beside `flow`
   };
   struct Portion {
     Index flow, cell;
     double amount;
   };
-  struct Row {  // of the level: from this cell on, with the time at which it costs `value`
+  // a cost row of the level: its first cell, and the time at which a unit costs `value`
+  struct Row {
     Index from;
     double value, slope, first;
     double at(double time) const { return value + slope * (time - first); }
   };
-  struct Cycle {  // what a pivot moves, how many infinitesimals more, and the arc that leaves
+  struct Cycle {  // what a pivot moves, its infinitesimals, and the arc that leaves
     double most;
     std::int64_t extra;
-    Index leaving, join;  // where both sides meet
-    bool tail_side;       // the arc is on the side of the tail
+    Index leaving, join;  // join: the node where both sides meet
+    bool tail_side;       // the leaving arc is on the side of the tail
   };
   struct Candidate {
     double reduced;
@@ -141,8 +143,9 @@ class MinCostFlow {
     return rows_[r];
   }
   double cost(std::size_t j, std::size_t t) const { return row_of(j, t).at(time_[t]); }
-  // What a unit of the flow costs more in one cell than in another, without the rounding of what it
-  // costs in both: prices are sums of such differences and may be far smaller than costs.
+  // The extra cost of a unit of the flow in one cell over another. It is computed without the
+  // rounding of the two costs, because prices are sums of such differences and may be far smaller
+  // than costs.
   double rise(std::size_t j, std::size_t from, std::size_t to) const {
     const Row &before = row_of(j, from), &after = row_of(j, to);
     if (&before != &after) return after.at(time_[to]) - before.at(time_[from]);
@@ -191,9 +194,9 @@ class MinCostFlow {
   std::vector<double> volume_, fine_demand_;
   std::vector<double> time_, demand_, price_;  // of the level
   std::vector<Row> rows_;
-  std::vector<double> dense_;  // flow, cell -> cost, on small levels
+  std::vector<double> dense_;  // flow x cell -> cost, for small levels only
   std::size_t dense_stride_ = 0;
-  std::vector<double> least_price_;  // of a stretch of cells
+  std::vector<double> least_price_;  // least price of each kStretch cells
   std::vector<Index> stale_;         // stretches whose prices have changed
   std::vector<std::uint8_t> is_stale_;
   std::vector<Index> order_;  // flows that have work

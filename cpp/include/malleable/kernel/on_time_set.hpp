@@ -1,12 +1,12 @@
 // A set of jobs that can all end by their due times together, built job by job.
 //
 // Jobs of the set, each with a due time, can be on time together if and only if the work forced by
-// t (demand_bound.hpp) fits into S t for all t; others hold their minima. The sum of what is forced
-// has its peaks at due times and where a minimum has done all, so the test is exact where all of
-// these are on the grid. On a coarser grid, due times are rounded down to it, so that a set that
-// passes still can be on time, but for peaks of minima between two times. A job
-// that does not fit is mostly refused by the time that refused the last one. O(grid) a job at
-// worst, in vector registers.
+// t (demand_bound.hpp) fits into S t for all t; others hold their minima. The sum of forced work
+// peaks at due times and where a minimum has done all work of its job, so the test is exact if all
+// of these times are on the grid. On a coarser grid, due times are rounded down to it, so that a
+// set that passes can still be on time, except for peaks of minima between two times. A job that
+// does not fit is mostly refused at the time that refused the last one. O(grid) a job at worst, in
+// vector registers.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace malleable {
 
-// A job that wants to join a set, due then; the least key joins first.
+// A job that asks to join a set with due time `due`; the least key joins first.
 struct DueAsk {
   double key, due;
   Index job;
@@ -38,11 +38,12 @@ class OnTimeSet {
  private:
   struct Demand {
     double work, low, high, due;
-    std::size_t first;  // the time from which on it is more than the minimum
+    std::size_t first;  // grid time from which it demands more than its minimum does
   };
   void choose_times(const Problem& problem, std::span<const double> due, std::size_t times);
   Demand demand(Index job, double due) const;
-  double more(const Demand& job, std::size_t k) const {  // than the minimum does by then
+  // demand at time k beyond the work of the minimum
+  double more(const Demand& job, std::size_t k) const {
     const double before = job.due > times_[k] ? job.due - times_[k] : 0.0;
     const double forced = job.work - job.high * before, own = job.low * times_[k];
     const double least = own < job.work ? own : job.work;

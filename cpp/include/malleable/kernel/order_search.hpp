@@ -2,7 +2,7 @@
 // packed for them (laxity_packing.hpp).
 //
 // Insertions and swaps, first improvement, from several starts and then from perturbations of the
-// best order. Step penalties leave plateaus; on them a secondary objective decides that falls as
+// best order. Step penalties leave plateaus; there a secondary objective decides, which falls as
 // jobs come closer to the steps that they miss. A candidate is given up as soon as the penalties of
 // the jobs that have ended exceed the best score. Deterministic: its own generator with a fixed
 // seed. O(J log J) per candidate; 10 jobs take less than a microsecond.
@@ -53,12 +53,12 @@ class OrderSearch {
   // Prepares to score orders of this instance; both must outlive the calls below.
   void begin(const Problem& problem, const Penalties& penalties, Aggregate aggregate);
 
-  // Packs the order. Where the value would exceed `limit` it comes back as infinite.
+  // Packs the order. If the value would exceed `limit`, it is infinite.
   Score score(std::span<const Index> order, const Score& limit = {},
               std::span<const double> due = {});
 
   static bool better(const Score& a, const Score& b);
-  // Nobody pays more than it does in any case.
+  // No job pays more than its least penalty.
   bool least(const Score& score) const { return score.value <= base_; }
 
   // Tries up to `effort` candidates, starting from `starts` (best first), and leaves the best order
@@ -84,7 +84,7 @@ class OrderSearch {
   const Problem* problem_ = nullptr;
   const Penalties* penalties_ = nullptr;
   Aggregate aggregate_ = Aggregate::kSum;
-  double base_ = 0.0;             // what the jobs pay at least, together
+  double base_ = 0.0;             // sum of the least penalties
   double horizon_ = 1.0;          // length of the schedule, to scale the secondary objective
   std::vector<double> earliest_;  // penalty that each job pays at least
   MalleablePacking packing_;

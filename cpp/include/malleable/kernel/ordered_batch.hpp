@@ -1,8 +1,8 @@
 // The fluid schedule of a batch whose stations each serve by a fixed order of their own.
 //
-// The map station works through its order; the shuffle station gives what can be used to the first
-// in its order that has data, the rest to the next. All jobs are there at 0; sizes are seconds at
-// full speed. O(n log n) with n jobs, and no allocation once warm.
+// The map station serves its order one by one; the shuffle station gives the first job in its order
+// that has data the capacity that it can use, and the rest to the next. All jobs are there at 0;
+// sizes are seconds at full speed. O(n log n) with n jobs, and no allocation once warm.
 #pragma once
 
 #include <algorithm>

@@ -1,17 +1,18 @@
-// Slots that are held for a period, by what must be done when: maxima, and sums of tardiness and of
-// tardy jobs.
+// Slots that are held for a period, for objectives with deadlines: maxima, and sums of tardiness
+// and of tardy jobs.
 //
 // A level of penalties is a deadline for every job, and a deadline says how many slots the job must
-// hold in this period (kernel periodic_level). So maxima go by the least level, not below 0, whose
-// deadlines can all be met in whole slot-periods: every job gets what it must hold, then by
-// deadlines what it can use fully, or more if its deadline lies within the period; what is left
-// over ends jobs sooner (slot_periods). A sum of tardiness goes by the same deadlines if all can be
-// met. For tardy weight the deadlines are tested from the first period on, and where they fail the
-// job that weighs least for the slot-periods that it takes is given up; such jobs come last.
+// hold in this period (kernel periodic_level). So a maximum uses the least level, not below 0,
+// whose deadlines can all be met in whole slot-periods. Every job gets the slots that it must hold.
+// Then, by deadline, jobs get the slots that they can use fully, or more if the deadline lies
+// within the period. Slots left over end jobs sooner (slot_periods). A sum of tardiness uses the
+// same deadlines if all can be met. For tardy weight the deadlines are tested from the first period
+// on. If a test fails, the job with the least weight per slot-period is given up; such jobs come
+// last.
 //
-// Lateness below 0 is not made less: to end early what has time wastes slots. Minima are handed out
-// before. O(J) a test of deadlines (see periodic_level), some twenty tests for a least level;
-// giving up O(J log J); slots O(J) expected. Source: ours.
+// Lateness below 0 is not reduced further, because that wastes slots on jobs that have time. Minima
+// are handed out first. O(J) a test of deadlines (see periodic_level), some twenty tests for a
+// least level; giving up O(J log J); slots O(J) expected. Source: ours.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ namespace malleable {
 
 class PeriodLevels {
  public:
-  // Finds the deadlines of this decision. False: there are none to go by.
+  // Finds the deadlines of this decision. False: there are none.
   bool least(const Problem& problem, const Penalties& penalties, double period);
   bool meet(const Problem& problem, const Penalties& penalties, double period);
   void give_up(const Problem& problem, const Penalties& penalties, double period,
@@ -34,7 +35,7 @@ class PeriodLevels {
 
   // slots[j] for every job, by the deadlines found last.
   void share(const PeriodicJobs& jobs, std::span<double> slots);
-  // Of these: small is urgent.
+  // Keys of the order: small is urgent.
   std::span<const double> key() const { return key_; }
 
  private:

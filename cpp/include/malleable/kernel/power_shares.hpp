@@ -1,16 +1,15 @@
-// Slots by size where s tasks of a job do s^p: heSRPT's parts (kernel/hesrpt) for an exponent q of
-// the caller's, in whole slots. q = p serves jobs that are all there best; q = 0 are equal shares,
-// which do most work while jobs keep coming. If p is not the same for all jobs, each part is
-// multiplied by p / (1 - p), as shares by price are (WHAM: Li, Harchol-Balter and Berg 2026).
+// Slots by size if s tasks of a job do s^p: heSRPT's parts (kernel/hesrpt) for an exponent q that
+// the caller chooses, in whole slots. q = p is best if all jobs are there; q = 0 gives equal
+// shares, which do most work while jobs keep coming. If p differs by job, each part is multiplied
+// by p / (1 - p), like shares by price (WHAM: Li, Harchol-Balter and Berg 2026).
 //
-// The next slot goes to the job with the least (s + 1/2) / part, s its slots, as long as it can use
-// one: Sainte-Lague's apportionment, as the s + 1st slot does p (s + 1/2)^(p - 1), nearly. The
-// first one does 1, as much as one at p^(1 / (1 - p)) in place of s + 1/2. So a slot goes where it
-// does most for what the parts say, a job that needs little leaves the rest to all others, and
-// where jobs are more than slots the smallest get one each. The factor between parts and slots is
-// sought by chords and halves: O(n) for each of at most 64 + 104 steps, ten or so in practice, and
-// n powers when n or q is another one than before, or p from one row to the next. Allocates nothing
-// once warm.
+// The next slot goes to the job with the least (s + 1/2) / part, where s is its slots, as long as
+// it can use one: Sainte-Lague's apportionment, because slot s + 1 adds about p (s + 1/2)^(p - 1).
+// The first slot adds 1, which is p^(1 / (1 - p)) in place of s + 1/2. So a slot goes where it adds
+// most relative to the parts, a job that needs little leaves the rest to all others, and with more
+// jobs than slots the smallest jobs get one each. The factor between parts and slots is sought by
+// chords and halves: O(n) for each of at most 64 + 104 steps, about ten in practice, and n powers
+// when n or q has changed, or when p differs from one row to the next. Allocates nothing once warm.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +22,9 @@ namespace malleable {
 
 class PowerShares {
  public:
-  // Rows, the smallest job first: `given` is its minimum and becomes its slots, `most` what it can
-  // use, both whole, and `p` its exponent. Minima that do not fit go to the first. 0 <= p <= 1,
-  // 0 <= q <= 1.
+  // Rows come with the smallest job first: `given` is the job's minimum and becomes its slots,
+  // `most` the slots it can use, both whole, and `p` its exponent. If the minima do not all fit,
+  // the first rows get theirs. 0 <= p <= 1, 0 <= q <= 1.
   template <typename Row>
   void give(double q, double slots, std::span<Row> rows) {
     look(q, rows.size());
@@ -41,7 +40,7 @@ class PowerShares {
     }
     if (least >= slots) above = below;
     for (int k = 0; k < kSteps && below < above; ++k) {
-      // Every other step halves: a chord may creep.
+      // Every other step halves, because chords may converge slowly.
       double middle = below + (above - below) * (slots - least) / (most - least);
       if (k % 2 == 1 || !(below < middle && middle < above)) middle = 0.5 * (below + above);
       all = sum<Row>(rows, middle);
@@ -56,17 +55,18 @@ class PowerShares {
     }
     hand_out(slots, below, above, rows);
   }
-  // Of the k-th row of the last call, of all slots; if p is not the same for all, beside the
-  // others'.
+  // The part of all slots of the k-th row of the last call; if p differs by row, only the ratios of
+  // parts have a meaning.
   double part(std::size_t k) const { return parts_[k]; }
 
  private:
   static constexpr int kDoublings = 64, kSteps = 104;
-  // Of a price: beyond it jobs that are nearly linear would leave nothing to others.
+  // The largest exponent for a price: beyond it jobs that are nearly linear would leave nothing to
+  // others.
   static constexpr double kMostExponent = 0.9;
 
-  // All have what the factor `below` gives; what is left goes to those whom `above` gives more, the
-  // first ones first.
+  // All rows get what the factor `below` gives; the slots left go to rows that get more by `above`,
+  // the first rows first.
   template <typename Row>
   void hand_out(double slots, double below, double above, std::span<Row> rows) {
     double free = slots;
@@ -82,7 +82,7 @@ class PowerShares {
       rows[k].given += more;
       free -= more;
     }
-    // Parts of 0, or nearly.
+    // Slots are left over if all other parts are 0, or nearly.
     for (std::size_t k = 0; k < rows.size() && free > 0.0; ++k) {
       const double more = std::min(free, std::max(0.0, rows[k].most - rows[k].given));
       rows[k].given += more;
@@ -96,7 +96,7 @@ class PowerShares {
         part < first_[k] || part <= 0.0 ? 0.0 : std::max(1.0, std::floor(part + 0.5));
     return std::clamp(own, std::min(row.given, row.most), row.most);
   }
-  // If p is the same for all, parts fall: behind the first job that gets none all have their
+  // If p is the same for all, parts fall: all jobs behind the first one that gets none have their
   // minima.
   template <typename Row>
   double sum(std::span<const Row> rows, double factor) const {
@@ -115,7 +115,7 @@ class PowerShares {
     for (std::size_t k = 0; k < jobs; ++k) {
       const double left = 1.0 - static_cast<double>(k + 1) / static_cast<double>(jobs);
       const double height = q < 1.0 ? std::pow(left, 1.0 / (1.0 - q)) : 0.0;
-      // Differences of equal ones are not quite equal.
+      // q = 0 apart: differences of equal parts would not be quite equal.
       by_rank_[k] = q > 0.0 ? above - height : 1.0 / static_cast<double>(jobs);
       above = height;
     }
@@ -140,8 +140,8 @@ class PowerShares {
   }
 
   std::vector<double> by_rank_, parts_, rest_;
-  std::vector<double> low_;    // minima from here on
-  std::vector<double> first_;  // what a part must come to for a first slot
+  std::vector<double> low_;    // minima of the rows from here on
+  std::vector<double> first_;  // what a part must reach for a first slot
   double q_ = -1.0;
   bool alike_ = true;
 };

@@ -2,8 +2,8 @@
 // a metric's name (FLEX, section 3.1, "metric-specific schemes"; the paper leaves them out).
 //
 // Each is a key per job, sorted; O(J log J). W is the remaining work, p its time on all slots W/S,
-// e the earliest completion, D the last time at which the penalty is still the least that can be
-// had (infinite if it never rises), r the rate at which it rises.
+// e the earliest completion, D the last time at which the penalty is still at its least (infinite
+// if it never rises), r the rate at which it rises.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ enum class OrderRule : std::uint8_t {
   kShortestPath,  // (W / M) / r
   kDueDate,       // D: earliest due date (Jackson 1955)
   kModifiedDue,   // max(D, p) / r: weighted modified due date
-  kApparentCost,  // W / r, put off while D - W / M is ahead: apparent tardiness cost (Vepsalainen
+  kApparentCost,  // W / r, postponed while D - W / M is ahead: apparent tardiness cost (Vepsalainen
                   // and Morton 1987); r as soon as D has passed
   kOnTimeSet,     // Moore and Hodgson 1968 with weights, several steps and the others' minima: drop
                   // what costs least per work freed; maxima are not looked at
@@ -36,23 +36,25 @@ enum class OrderRule : std::uint8_t {
   kLeastSlack,    // D - e
 };
 
-// The part of the slots that sets of so many jobs do best without when they are packed: 1 % of
-// 1,000 jobs' slots, 0.3 % of 10,000 jobs' (due_table and due_steps of benchmarks/instances).
+// The part of the slots that is best left out of an on-time set of so many jobs, because packing
+// never fills all slots: 1 % for 1,000 jobs, 0.3 % for 10,000 (measured on due_table and due_steps
+// of benchmarks/instances).
 inline double spare_slots(std::size_t jobs) {
   return std::min(0.01, 0.3 / std::sqrt(static_cast<double>(jobs)));
 }
 
-// Logarithms as keys, rounded, so that ties are ties however they came about.
+// Rounds keys that are logarithms, so that equal keys are equal in whatever way they were computed.
 inline double rounded_key(double key) { return std::floor(key * 0x1p24 + 0.5) * 0x1p-24; }
 
 class PriorityOrders {
  public:
-  // Fills `order`; ties by index. `earliest` as from earliest_completions(). For decisions: on-time
-  // sets look at few times.
+  // Fills `order`; ties by index. `earliest`: the result of earliest_completions(). This form is
+  // for decisions: its on-time sets look at few times.
   void make(OrderRule rule, const Problem& problem, const Penalties& penalties,
             std::span<const double> earliest, std::span<Index> order);
 
-  // The same in two steps, for several rules on one instance: what the rules look at, then each.
+  // The same in two steps, for several rules on one instance: study() once, then make() for each
+  // rule.
   void study(const Problem& problem, const Penalties& penalties, std::span<const double> earliest);
   void apply(OrderRule rule, const Problem& problem, const Penalties& penalties,
              std::span<const double> earliest, std::span<Index> order);
@@ -60,13 +62,14 @@ class PriorityOrders {
   // D of every job, from problem.now, as study() has found it. Completions within the tolerance of
   // the deadline count, so that schedules aim at its middle.
   std::span<const double> due() const { return due_; }
-  // What the jobs aim at in the on-time set that was made last: infinite for those to be late.
+  // The due times in the on-time set that was made last: infinite for jobs that will be late.
   std::span<const double> target() const { return target_; }
 
-  // The same for jobs that join by the keys of what they ask for, least first. A job may ask again
-  // with an earlier due time. Where there is no room it takes a later step, at once or when all
-  // have asked, and in the end an earlier one that has become free. study() has seen the instance.
-  // `spare`: this part of the slots stays out of the set. Once it is `late` the set stays as it is.
+  // An on-time set that jobs join by the keys of their asks, least first. A job may ask again with
+  // an earlier due time. If there is no room, the job takes a later step of its penalty, at once or
+  // when all jobs have asked, and in the end an earlier one that has become free. Call study()
+  // first. `spare`: this part of the slots stays out of the set. When late() says true, the set is
+  // left unchanged.
   void set_by(const Problem& problem, const Penalties& penalties, std::span<const DueAsk> asks,
               double spare, bool at_once, std::span<Index> order,
               const std::function<bool()>& late = {});
@@ -77,8 +80,8 @@ class PriorityOrders {
   // Orders by the given due times (from problem.now), ties by longest path first.
   void by_due(const Problem& problem, std::span<const double> due, std::span<Index> order);
 
-  // By the completions of slots fixed for life; jobs without slots last, in the order `waiting`.
-  // The completions (from problem.now) take the place of the slots.
+  // Orders by the completions that slots fixed for life give; jobs without slots last, in the order
+  // `waiting`. The completions (from problem.now) replace the slots.
   void by_moldable(const Problem& problem, std::span<double> slots, std::span<const Index> waiting,
                    std::span<Index> order);
 
@@ -118,8 +121,8 @@ class PriorityOrders {
 
   KeySort sorter_;
   OnTimeSet set_;
-  double end_ = 0.0;             // of all work, on all slots
-  std::size_t set_times_ = 128;  // that a fitting set looks at
+  double end_ = 0.0;             // end of all work on all slots
+  std::size_t set_times_ = 128;  // number of times that a fitting set looks at
   std::vector<Entry> by_target_, by_loss_;
   std::vector<DueAsk> asks_;
   Scratch<double> rate_, due_, key_, target_, loss_, alone_, low_;

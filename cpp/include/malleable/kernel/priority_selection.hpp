@@ -1,6 +1,6 @@
 // The slots now, for priorities given as keys: selection instead of sorting.
 //
-// Packing needs only its first layer for a decision: minima to everybody, then slack in order of
+// A decision needs only the first layer of a packing: minima to all jobs, then slack in order of
 // key until it is used up. The jobs that get slack are those below a threshold key, found by one
 // pass around the last threshold (it moves little between epochs) and a partial sort of the few
 // candidates near it. O(J) expected with one pass over key and room; equal keys go to the lower
@@ -26,7 +26,7 @@ class PrioritySelection {
   template <typename Give>
   void run(std::span<const double> key, std::span<const double> room, double slack, Give give);
 
-  // Forget the threshold of the last call.
+  // Forgets the threshold of the last call.
   void reset() { threshold_ = -kInfinity; }
   void state(State& s) { s(threshold_); }
 
@@ -65,9 +65,9 @@ void PrioritySelection::run(std::span<const double> key, std::span<const double>
   // A little beyond the last threshold; widened until the candidates can use all the slack.
   double limit = first_limit(key, room, slack);
   double total = widen(key, room, slack, limit);
-  // Already in order: keys that are all equal, or fall to the jobs as they came.
+  // Already in order, if all keys are equal or rise with the index.
   const bool sorted = std::is_sorted(candidates_.begin(), candidates_.end(), before);
-  // Quickselect by room: everybody left of `first` fits.
+  // Quickselect by room: all jobs left of `first` fit.
   std::size_t first = 0, end = candidates_.size();
   while (!sorted && total > slack && end - first > 32) {
     const std::size_t middle = first + (end - first) / 2;
@@ -87,7 +87,7 @@ void PrioritySelection::run(std::span<const double> key, std::span<const double>
       total = sum;
     }
   }
-  if (total <= slack) {  // everybody left fits
+  if (total <= slack) {  // all jobs on the left fit
     for (std::size_t k = first; k < end; ++k) give(candidates_[k].job, candidates_[k].room);
     threshold_ = limit < kInfinity ? limit : -kInfinity;
     return;

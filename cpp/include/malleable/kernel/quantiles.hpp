@@ -1,4 +1,4 @@
-// A few of many values, to stand for all of them.
+// A few quantiles that stand for many values.
 #pragma once
 
 #include <algorithm>

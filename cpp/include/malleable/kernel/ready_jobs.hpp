@@ -13,8 +13,8 @@ namespace malleable {
 
 class ReadyJobs {
  public:
-  // Since they were last cleared by the caller: jobs with work that have become ready, and flows
-  // with work all of whose jobs have ended.
+  // Since the caller cleared them: jobs with work that have become ready, and flows with work whose
+  // jobs have all ended.
   std::vector<Index> entering, ended_flows;
 
   void begin(const FlowProblem& problem) {
@@ -39,7 +39,7 @@ class ReadyJobs {
     return arrived_ < arrivals_.size() ? problem_->release[arrivals_[arrived_]] : kInfinity;
   }
 
-  // Flows that have come by then.
+  // Marks flows that have arrived by `time`.
   void arrive(double time, std::span<double> end) {
     while (arrived_ < arrivals_.size() && problem_->release[arrivals_[arrived_]] <= time) {
       const Index j = arrivals_[arrived_++];
@@ -49,7 +49,7 @@ class ReadyJobs {
     }
   }
 
-  // A job has done its work.
+  // Notes that a job has done its work.
   void finish(Index job, double time, std::span<double> end) {
     stack_.assign(1, job);
     settle(time, end);

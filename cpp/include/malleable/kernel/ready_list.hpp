@@ -1,9 +1,9 @@
 // Ready lists: at every moment the jobs whose parents have ended take slots in a fixed order of
 // priority, each up to its maximum.
 //
-// Those that hold slots are a short sorted list (all at their maximum but the last), those that
-// wait a heap; a job that becomes ready may push the last ones out, which keep what they have done.
-// O(holders + log jobs) an event, one or two events a job.
+// Jobs that hold slots are a short sorted list (all at their maximum but the last), jobs that wait
+// are a heap. A job that becomes ready may push out the last holders, which keep the work they have
+// done. O(holders + log jobs) an event, one or two events a job.
 //
 // A list of jobs rather than flows can interleave flows, and within a flow it can put the longest
 // path first, where the pseudo-jobs of stage 1 share slots in proportion. FIFO is a ready list too;
@@ -21,9 +21,9 @@ namespace malleable {
 
 class ReadyList {
  public:
-  // rank[i]: the smaller the sooner, all different, below jobs(). Times count from now, pieces are
-  // absolute. done(flow, completion) comes in order of time for flows that have work, and may end
-  // the run by returning false. `end` takes the jobs' completions.
+  // rank[i]: jobs with smaller ranks come first; all ranks differ and are below jobs(). Times count
+  // from now, pieces are absolute. done(flow, completion) comes in order of time for flows that
+  // have work, and may end the run by returning false. `end` takes the jobs' completions.
   template <typename Done>
   bool run(const FlowProblem& problem, std::span<const Index> rank, std::span<double> end,
            Done done, Pieces* pieces = nullptr) {
@@ -39,8 +39,8 @@ class ReadyList {
 
  private:
   struct Holder {
-    double end;                // if nothing changes
-    double since;              // from when at this rate
+    double end;                // completion if nothing changes
+    double since;              // start of the present rate
     double slots, high, left;  // left: work at `since`
     Index rank, job;
   };

@@ -3,16 +3,16 @@
 //   minimise  sum_j F_j(s_j)  or  max_j F_j(s_j)   over integers  m_j <= s_j <= M_j, sum_j s_j <=
 //   S,
 //
-// with F_j non-increasing. Giving job j its next slot has a price: minus the gain F_j(s) - F_j(s+1)
-// for convex sums, minus F_j(s) for every max objective (the current worst is served first). A
-// convex penalty of W / r(s) is convex for any concave rate r. Prices of one job never fall, so the
+// with F_j non-increasing. The next slot of job j has a price: minus the gain F_j(s) - F_j(s+1) for
+// convex sums, minus F_j(s) for every max objective (the current worst is served first). A convex
+// penalty of W / r(s) is convex for any concave rate r. Prices of one job never fall, so the
 // cheapest units are a solution (kernel unit_selection). Where F = w W/s the number of units below
 // a price has a closed form. O(J) expected, and log(M - m) more for other functions. Equal prices
 // go to the lower index.
 //
 // Sums whose first differences are not monotone make a multiple-choice knapsack. Its linear
 // relaxation is solved, and rounded down to whole options: the sum exceeds the least one by less
-// than what one job can gain. The slots only make an order of jobs, or shares.
+// than one job can gain. That is enough, because the slots only serve to order jobs, or as shares.
 //
 // Frederickson and Johnson 1982; Galil and Megiddo 1979; Fox 1966; Ibaraki and Katoh 1988.
 #pragma once
@@ -30,7 +30,7 @@ namespace malleable {
 
 class ResourceAllocation {
  public:
-  // slots[j] for every job; 0 for a job that waits. Where not all jobs can have a slot, those early
+  // slots[j] for every job; 0 for a job that waits. If there are fewer slots than jobs, jobs early
   // in `preference` (empty: index order) get theirs first. `speedup`, if given, replaces the linear
   // speed-up W/s.
   void run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -38,7 +38,7 @@ class ResourceAllocation {
            const SpeedupView* speedup = nullptr);
 
  private:
-  struct Task {  // what run() was asked
+  struct Task {  // the arguments of run()
     const Problem& problem;
     const Penalties& penalties;
     Aggregate aggregate;

@@ -1,15 +1,14 @@
-// How unlike should slots by size be while p is not sure, where s tasks of a job do s^p?
+// How unequal should slots by size be if s tasks of a job do s^p and p is not sure?
 //
 // The k smallest of n jobs together get 1 - (1 - k / n)^(1 / (1 - x)) of the slots
-// (kernel/power_shares): share_exponent x = 0 are equal shares, x = 1 is the order of sizes. If
-// jobs are all there and p is known, x = p is best (Berg, Vesilo, Harchol-Balter 2020). Where work
-// keeps coming, unequal shares of tasks that slow each other down cost slots that it needs: 1 - x =
-// (1 - p) (1 + 2.25 r) is best, nearly, and 0.7 at most, r being the load that keeps coming. A
-// share_exponent that is not the best one costs about the square of the logarithm of (1 - x) over
-// its best; more if x is too large, less if it is too small, and both so more where work keeps
-// coming. The share_exponent that is chosen costs least on average over what is believed of p, of a
-// grid of 14. The best one for the mean of p would cost up to 6 % of the mean response on a real
-// trace.
+// (kernel/power_shares): share exponent x = 0 means equal shares, x = 1 the order of sizes. If jobs
+// are all there and p is known, x = p is best (Berg, Vesilo, Harchol-Balter 2020). If work keeps
+// coming at load r, unequal shares of tasks that slow each other down cost slots that the new work
+// needs: 1 - x = (1 - p) (1 + 2.25 r), at most 0.7, is nearly best. Another x costs about the
+// square of the logarithm of (1 - x) over its best value; more if x is too large than if it is too
+// small, and more the more work keeps coming. The exponent with the least expected cost under the
+// posterior of p is chosen from a grid of 14. The best exponent for the mean of p would cost up to
+// 6 % of the mean response on a real trace.
 //
 // O(grid of p) logarithms and O(grid of p x grid of x) products.
 #pragma once
@@ -23,18 +22,18 @@
 
 namespace malleable {
 
-// The share_exponent of least expected cost; 1: in order.
+// The share exponent of least expected cost; 1: serve in order.
 double share_exponent(const SpeedupCurve& chances, double load);
 
-// The load that keeps coming: slot-seconds that the last jobs need over what all slots could do
-// since they began to come. What jobs need is what was believed of them when they came, times what
-// those that ended took over what was believed of those: tasks that slow each other down take
-// longer.
+// The load that keeps coming: the slot-seconds that the last jobs need, over the slot-seconds of
+// all slots since the first of them came. The need of jobs is the estimate when they came, times
+// the ratio of real to estimated need of the jobs that ended, because tasks that slow each other
+// down take longer.
 //
-// Jobs that come at once, or so shortly one after the other that little could be done meanwhile of
-// what is there, are no stream. So the last jobs are 64, or more if the slots need long for what is
-// there: the load is looked at over some times as long. Without this a queue that grows would seem
-// to be a batch, and shares that are too unlike would make it grow further.
+// Jobs that come at once, or so close together that little of the present work could be done
+// meanwhile, are no stream. So the last jobs are the last 64, or more if the slots need long for
+// the present work: the load is measured over a few times as long. Otherwise a growing queue would
+// look like a batch, and shares that are too unequal would make it grow further.
 //
 // O(1) a job, O(log jobs that are kept) to ask.
 class ComingLoad {

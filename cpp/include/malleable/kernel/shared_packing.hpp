@@ -1,16 +1,16 @@
-// A schedule by shares, for jobs whose speed-up is below linear: what the malleable packing is for
-// linear ones.
+// A schedule by shares, for jobs whose speed-up is below linear (malleable_packing is for linear
+// jobs).
 //
-// At every completion the jobs that are left share the slots again, and run at the rates that their
-// slots give them (model/speedups). Shares are
+// At every completion the unfinished jobs share the slots again, and run at the rates of their
+// slots (model/speedups). Shares are
 //   fixed      in proportion to a number for each job (FAIR, WDEQ, slots fixed for life), or
 //   by order   of m jobs the i-th from the end gets (i / m)^q - ((i - 1) / m)^q, i counted by
 //              weight where there are weights: heSRPT's parts with q = 1 / (1 - p) (Berg, Vesilo,
 //              Harchol-Balter 2020). q = 1 is FAIR; q infinite: the first one takes all it can use.
-// between minima and maxima, in whole slots by the water_filling, or
+// between minima and maxima, in whole slots by water_filling, or
 //   by gains   each slot where value times what it adds is largest (marginal_gains).
-// Tables that are not concave: shares end at corners of their hulls (marginal_gains settles them).
-// O(J) a completion, and what gains cost.
+// If a table is not concave, its job's share ends at a corner of its hull (marginal_gains settles
+// this). O(J) a completion, plus the cost of marginal_gains.
 #pragma once
 
 #include <span>
@@ -27,24 +27,26 @@ namespace malleable {
 class SharedPacking {
  public:
   struct Rule {
-    std::span<const double> share = {};   // by job; empty: equal. A factor where there is an order
+    // by job; empty: equal. With an order: a factor of each share
+    std::span<const double> share = {};
     std::span<const Index> order = {};    // empty: shares are fixed
     double power = kInfinity;             // q, from 1 on
     std::span<const double> weight = {};  // by job, for the order; empty: equal
     std::span<const double> value = {};   // by job: by gains; in place of shares
-    MarginalGains* gains = nullptr;  // prepared for the problem; needed for values, and settles
+    // prepared for the problem; needed for `value` and for tables that are not concave
+    MarginalGains* gains = nullptr;
   };
 
   // Slots now. Jobs without work get none.
   void allocate(const Problem& problem, const Rule& rule, std::span<double> slots);
 
-  // The whole schedule; completions count from problem.now, infinite for a gang that never fits.
-  // With `plan`, its start, allocation and pieces are filled too.
+  // The whole schedule. Completions count from problem.now; infinite: a gang that never fits. With
+  // `plan`, its start, allocation and pieces are filled too.
   void run(const Problem& problem, const SpeedupView& speedup, const Rule& rule,
            std::span<double> completion, Plan* plan = nullptr);
 
  private:
-  struct Run {  // what run() was asked
+  struct Run {  // the arguments of run()
     const Problem& problem;
     const SpeedupView& speedup;
     std::span<double> completion;
@@ -59,14 +61,14 @@ class SharedPacking {
   void split(std::span<double> slots);
   void compact();
 
-  Problem left_;              // the jobs that are left, and perhaps some that have ended
-  std::vector<Index> row_;    // whose they are
-  std::vector<Index> order_;  // of rows of left_, as far as there is one
+  Problem left_;              // unfinished jobs, and perhaps some that have ended
+  std::vector<Index> row_;    // row of left_ -> job
+  std::vector<Index> order_;  // order of the rows of left_, if the rule has one
   std::vector<double> factor_, weight_, value_, share_;  // by row of left_
   MarginalGains* gains_ = nullptr;
   double power_ = kInfinity;
   std::size_t ended_ = 0;  // among left_
-  double leading_ = 0.0;   // sum of shares by order, when they were made
+  double leading_ = 0.0;   // sum of shares by order, when they were last computed
   std::vector<double> slots_, next_, rate_, since_, held_;
   std::vector<Index> place_;
   WaterFilling water_filling_;

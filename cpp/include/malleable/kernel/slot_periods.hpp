@@ -1,13 +1,13 @@
 // Slots that are held for a period: caps at whole slot-periods, and the slots left over.
 //
 // A decision that holds for P seconds wastes what a job cannot use within them: with w slot-seconds
-// left the job needs q = ceil(w / P) slot-periods, however they are spread, and more than q slots
-// idle when it ends. Any policy is told so by maxima of max(m, min(M, q)). What nobody can use
-// fully is left over and goes, slot by slot, to the job that ends earlier by it the most, by
-// value: v w / (a (a + 1)) for the slot behind a slots. Only jobs that end within the period gain
-// so; all others are at their maxima. Below linear speed-up q is the fewest slots that do w within
-// P. Caps: O(J). Left-over slots: O(J) expected (kernel unit_selection), and the logarithm of
-// the slots more where a speed-up is below linear.
+// left the job needs q = ceil(w / P) slot-periods, however they are spread, and slots beyond q
+// would idle when it ends. So every policy gets maxima of max(m, min(M, q)). The slots left over
+// go, one by one, to the job that gains most: v w / (a (a + 1)) by one more than a slots. Only jobs
+// that end within the period gain anything; all others are at their maxima. If the speed-up is
+// below linear, q is the fewest slots that do w within P. Caps: O(J). Left-over slots: O(J)
+// expected (kernel unit_selection), and a factor of the logarithm of the slots if a speed-up is
+// below linear.
 #pragma once
 
 #include <span>
@@ -20,12 +20,13 @@
 
 namespace malleable {
 
-// Whole slot-periods that so much work takes; a quotient that misses a whole number by rounding is
-// that number. At least 1 where there is work.
+// Whole slot-periods that so much work takes; a quotient that misses a whole number by rounding
+// counts as that number. At least 1 if there is work.
 double slot_periods(double work, double period);
 void slot_periods(std::span<const double> work, double period, std::span<double> periods);
 
-// Of a job that has outlived its estimate, what counts as left: a part of the work done so far.
+// The work that counts as left for a job that has outlived its estimate: a part of the work done so
+// far.
 inline double still_left(double done) { return 0.25 * done; }
 
 // max(low, min(high, q)).
@@ -37,8 +38,8 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup =
 // Jobs that share slots for one period.
 struct PeriodicJobs {
   double slots, period;
-  std::span<const double> work, low, high;  // what is left; minima that fit together; maxima
-  std::span<const double> value;            // of a second earlier; empty: 1
+  std::span<const double> work, low, high;  // work left; minima, which fit together; maxima
+  std::span<const double> value;            // value of ending a second earlier; empty: 1
   SpeedupView speedup = {};                 // linear
 
   double worth(std::size_t j) const { return value.empty() ? work[j] : value[j] * work[j]; }
@@ -46,8 +47,8 @@ struct PeriodicJobs {
 
 class LeftOverSlots {
  public:
-  // Adds what `slots` leave free, up to maxima. Where no value is gained, slots stay free; their
-  // number comes back. Equal gains go to the lower index. Allocates nothing once warm.
+  // Hands out the slots that `slots` leave free, up to maxima. Slots by which no job gains stay
+  // free; returns their number. Equal gains go to the lower index. Allocates nothing once warm.
   double hand_out(const PeriodicJobs& jobs, std::span<double> slots);
   double hand_out(const Problem& problem, double period, std::span<const double> value,
                   std::span<double> slots, const SpeedupView& speedup = {}) {

@@ -1,13 +1,12 @@
-// What do all phases together say of p, if s tasks of a program do s^p together?
+// The posterior of p from all phases, if s tasks of a program together do s^p.
 //
-// A phase says how likely each p of a grid makes its tasks' times (kernel/task_samples). Programs
-// may differ in p. What a program's own phases say is judged by what is believed of the others: the
-// mean over them, one more being what was believed before anything was said. A program of which
-// nothing is known is one of these.
+// Each phase gives the likelihood of its tasks' times for each p of a grid (kernel/task_samples).
+// Programs may differ in p. The prior of a program is the mean of the posteriors of all programs,
+// with the initial prior as one more; a program without samples has this prior as its posterior.
 //
-// Where programs differ, one p for all costs 8 % of the mean response.
+// If programs differ, one p for all costs 8 % of the mean response.
 //
-// O(grid) for a phase that says something. Memory: O(programs x grid). Source: empirical Bayes on a
+// O(grid) for each phase with samples. Memory: O(programs x grid). Source: empirical Bayes on a
 // grid (Laird 1978).
 #pragma once
 
@@ -27,22 +26,24 @@ double speedup_variance(const SpeedupCurve& chances);
 
 class SpeedupPosterior {
  public:
-  // Jobs without a program are one program, too.
+  // Jobs without a program count as one program.
   static constexpr std::int64_t kNoProgram = -1;
 
   explicit SpeedupPosterior(SpeedupPrior prior = SpeedupPrior::kUnknown) { begin_with(prior); }
-  // What was believed before anything was said, in place of what it was.
+  // Sets the initial prior.
   void begin_with(SpeedupPrior prior);
-  // Of a program's phase: what it says beyond what it had said; `tasks` of a phase that has ended.
+  // Adds to the log-likelihood of a program what a phase shows beyond its last report. `tasks`: the
+  // tasks of the phase if it has ended.
   void say(std::int64_t program, const SpeedupCurve& more, double tasks);
 
-  // Chances of each p: of any program, and of one; and the mean of one's.
+  // Chances of each p for a program without samples and for one program, and the mean p of one
+  // program.
   const SpeedupCurve& chances() const { return any_; }
   const SpeedupCurve& chances(std::int64_t program) const;
   double mean(std::int64_t program) const;
 
-  // For histories: by program, the one of jobs without one first, how many tasks of phases that
-  // have ended said something, and what was said.
+  // For histories: by program (first: jobs without a program), the number of tasks in ended phases
+  // that had samples, and the log-likelihood.
   struct Said {
     double told = 0.0;
     SpeedupCurve logs{};
@@ -68,10 +69,10 @@ class SpeedupPosterior {
 
   SpeedupCurve prior_{};
   std::vector<Program> programs_;  // the first one: jobs without a program
-  // Over programs that have said something: sums of their chances, and by how much each told.
+  // Sums over programs with samples: of their chances, and of their chances by weight.
   SpeedupCurve sum_{}, weighted_{};
   double shown_ = 0.0, weight_ = 0.0;
-  SpeedupCurve other_{}, any_{};  // of a program that has shown nothing; of any
+  SpeedupCurve other_{}, any_{};  // chances of a program without samples, and of any program
 };
 
 }  // namespace malleable

@@ -1,8 +1,9 @@
 // A lower bound of the total response time in a tandem queue (Lin et al. 2013, section 5.1).
 //
-// Each station alone, served shortest remaining first, responds no later than any schedule of both
-// lets it. Between instants at which both lone stations are empty, the larger of the two totals
-// counts; the bound is their sum. O(log n) a job, memory for the jobs of one busy period.
+// Each station alone, served shortest remaining first, has a total response no larger than in any
+// schedule of both. Between times at which both lone stations are empty, the larger of the two
+// totals counts; the bound is the sum of these. O(log n) a job, memory for the jobs of one busy
+// period.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@ class SrptBound {
   // Jobs in the order of their arrivals, sizes in seconds at full speed.
   void feed(std::span<const double> arrival, std::span<const double> map,
             std::span<const double> shuffle);
-  // Total over everything fed so far, as if nothing more came.
+  // The bound for the jobs fed so far.
   double total() const;
 
  private:
@@ -29,7 +30,7 @@ class SrptBound {
     };
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> waiting;
     double now = 0.0;
-    double response = 0.0;  // of the busy period so far
+    double response = 0.0;  // total of the busy period so far
     void advance(double until);
   };
   Server map_, shuffle_;

@@ -2,9 +2,8 @@
 //
 // Served in one order at both stations, job k of the order ends at F_k = max(F_{k-1} + y_k, X_k)
 // with X_k the map work of the first k: its shuffle phase follows those before it and cannot end
-// before its map phase does. (A job without shuffle work ends at X_k, whatever waits; an empty one
-// at 0.) Jobs with y >= x first make the makespan max(sum x, sum y), which no schedule can beat.
-// O(n).
+// before its map phase does. (A job without shuffle work ends at X_k in any case, an empty job at
+// 0.) Jobs with y >= x first make the makespan max(sum x, sum y), which no schedule can beat. O(n).
 #pragma once
 
 #include <span>
@@ -14,11 +13,10 @@
 
 namespace malleable {
 
-// Jobs with shuffle >= map first, otherwise as they come.
+// Jobs with shuffle >= map first, otherwise by index.
 std::vector<Index> makespan_order(std::span<const double> map, std::span<const double> shuffle);
 
-// Completion of every job if both stations serve in this order and nobody's shuffle phase goes
-// before its turn; all jobs are there at 0.
+// Completion of every job if both stations serve strictly in this order; all jobs are there at 0.
 void order_completions(std::span<const double> map, std::span<const double> shuffle,
                        std::span<const Index> order, std::span<double> completion);
 

@@ -1,12 +1,12 @@
 // The time-indexed network of FlowFlex (section 4.2) on a grid that follows the costs.
 //
 // Cells end at even steps and wherever some flow's cost bends or jumps (which need not be a whole
-// number), as far as the work reaches. A cell's room is what the flows could do in it at most,
-// given when their jobs can start at all; not more than its length times the slots. A unit of flow
-// j in a cell costs w_j(max(time, earliest completion)) / V_j, where the time is the cell's left
-// end for a bound (whatever is done in a cell is done after its left end) and the right end for
-// deadlines that can be kept (the paper's figure 6). O((flows + cells) log cells) and the rows that
-// come out; flows x cells for a caller's own penalties.
+// number), as far as the work reaches. A cell's room is the most work that the flows could do in
+// it, given when their jobs can start; at most its length times the slots. A unit of flow j in a
+// cell costs w_j(max(time, earliest completion)) / V_j, where the time is the cell's left end for a
+// bound (all work in a cell is done after its left end) and the right end for deadlines that can be
+// kept (the paper's figure 6). O((flows + cells) log cells) and the rows written; flows x cells for
+// a caller's own penalties.
 #pragma once
 
 #include <span>
@@ -36,8 +36,8 @@ struct TimeCells {
   std::vector<double> cuts_;
 };
 
-// The time by which `share` of each flow's work is done in an assignment, as completion: at least
-// its earliest. Cells count with their right ends. Flows without work: 0.
+// The time by which `share` of each flow's work is done in an assignment, but at least the flow's
+// earliest completion. Cells count with their right ends. Flows without work: 0.
 void rounded_deadlines(const FlowProblem& problem, const TimeCells& cells,
                        const MinCostFlow::Assignment& assignment, std::span<const double> earliest,
                        double share, std::span<double> due);

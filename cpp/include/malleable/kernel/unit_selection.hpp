@@ -2,9 +2,9 @@
 //
 // Every job may have slots between `low` and `high`, and each further slot, a unit, has a price
 // that never falls along a job's units. The cheapest `capacity` units are found by bracketing their
-// dearest price, on a sample first and then on everybody; only units inside the bracket are looked
-// at one by one. O(J) expected per total, some three of them; what a total costs is up to `Cost`:
-// ClosedForm counts units below a price with vector instructions.
+// dearest price, first on a sample and then on all jobs; only units inside the bracket are looked
+// at one by one. About three totals over all jobs, O(J) each; `Cost` computes them: ClosedForm
+// counts units below a price with vector instructions.
 //
 // Frederickson and Johnson 1982; Galil and Megiddo 1979.
 #pragma once
@@ -24,8 +24,8 @@ struct Unit {  // one more slot for a job
   Index job;
 };
 
-// Prices of F = scale / s: the unit after s costs s (s + 1) / scale. A job with a scale, which ends
-// with slots only, has at least one.
+// Prices for F = scale / s: the unit after s slots costs s (s + 1) / scale. A job with a scale
+// above 0 cannot end without slots, so it has at least one.
 class ClosedForm {
  public:
   ClosedForm(std::span<const double> scale, std::span<const double> low,
@@ -33,9 +33,9 @@ class ClosedForm {
       : scale_(scale), low_(low), high_(high) {}
   // Slots of the jobs from `first` to `end` when every unit priced at most x is bought.
   double total(double x, std::size_t first, std::size_t end) const;
-  // At the lower ends of all ranges.
+  // Slots of all jobs if no unit is bought.
   void fewest(std::span<double> out) const { counts(0.0, 0, out); }
-  // For the jobs from `first` on.
+  // Slots of the jobs from `first` on, if every unit priced at most x is bought.
   void counts(double x, std::size_t first, std::span<double> out) const;
   double price(std::size_t j, double s) const { return s * (s + 1.0) / scale_[j]; }
   double dearest() const { return 1e300; }
@@ -71,7 +71,7 @@ struct PriceBracket {
   }
 };
 
-// Narrows by a block sample of the jobs, spread evenly, which says where to look.
+// Narrows the bracket by evenly spread blocks of jobs as a sample.
 template <typename Cost>
 void narrow_by_sample(const Cost& cost, std::size_t n, PriceBracket& bracket) {
   constexpr std::size_t kBlocks = 64, kBlock = 16;
@@ -90,7 +90,7 @@ void narrow_by_sample(const Cost& cost, std::size_t n, PriceBracket& bracket) {
     const std::int64_t middle = halfway(guess, end);
     (sampled(price_of_rank(middle)) <= share ? guess : end) = middle;
   }
-  // Widen until everybody's totals bracket the capacity.
+  // Widen until the totals of all jobs bracket the capacity.
   const std::int64_t lowest = bracket.below, highest = bracket.above;
   std::int64_t width = std::int64_t{1} << 47;
   for (; (bracket.below == lowest || bracket.above == highest) && width < (std::int64_t{1} << 60);
@@ -102,12 +102,12 @@ void narrow_by_sample(const Cost& cost, std::size_t n, PriceBracket& bracket) {
   }
 }
 
-// Buys what costs less than the bracket, then what it leaves open: the cheapest of `units`, or, of
-// one price, in the order of the jobs.
+// Buys the units below the bracket, then the rest inside it: the cheapest of `units`, or, if all
+// have one price, in the order of the jobs.
 template <typename Cost>
 void buy_units(const Cost& cost, std::span<const double> high, const PriceBracket& bracket,
                std::span<double> slots, std::vector<Unit>& units) {
-  // Perhaps of very many units.
+  // One price may have very many units, so these are not listed.
   const bool one_price = rank_distance(bracket.below, bracket.above) <= 1;
   double left = bracket.capacity - bracket.bought;
   units.clear();
@@ -142,9 +142,9 @@ void buy_units(const Cost& cost, std::span<const double> high, const PriceBracke
 }
 
 // Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
-// cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges
-// together, `most` all units at cost.dearest(), `cheapest` a price at which nothing is bought, by
-// cost.counts, whose prices may round, too.
+// cost.dearest() gain nothing and are not bought. `needed`: the sum of the lower ends of the
+// ranges; `most`: all units at cost.dearest(); `cheapest`: a price at which cost.counts, which may
+// round, buys nothing.
 template <typename Cost>
 void select_units(const Cost& cost, std::span<const double> high, double capacity, double needed,
                   double most, double cheapest, std::span<double> slots, std::vector<Unit>& units) {
@@ -157,7 +157,7 @@ void select_units(const Cost& cost, std::span<const double> high, double capacit
     cost.counts(cost.dearest(), 0, slots);
     return;
   }
-  // Nothing is bought below the first price, but where prices are no more than rounding.
+  // Nothing is bought below the first price, unless prices are mere rounding.
   const std::int64_t first = price_rank(cheapest) - 1;
   const bool bought = cost.total(price_of_rank(first), 0, n) > needed;
   PriceBracket bracket{bought ? price_rank(-kInfinity) : first, price_rank(cost.dearest()), needed,

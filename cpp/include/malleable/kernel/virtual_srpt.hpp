@@ -3,7 +3,7 @@
 // In each step the jobs with the least total work left get machines first, as many as they have
 // units left; within a job, map units go before reduce units. The total flow time of this schedule
 // is a lower bound for every map-and-reduce schedule (Zheng, Shroff, Sinha 2013, lemma 1), and
-// ASRPT takes its map tasks from it. While nobody arrives the order of the jobs does not change, so
+// ASRPT takes its map tasks from it. While no job arrives the order of the jobs does not change, so
 // several steps may be poured at once. add and cancel O(log n), pour O(log n) a job served.
 #pragma once
 
@@ -20,23 +20,23 @@ class VirtualSrpt {
  public:
   struct Served {
     std::int64_t sequence;
-    Index tag;     // as given to add
-    double map;    // units of map work now
+    Index tag;     // the caller's, from add()
+    double map;    // units of map work served now
     double total;  // map and reduce
     bool done;
   };
 
-  // A job with work; ties go to the smaller sequence number. Returns its handle, which may be used
-  // again for another job once this one is done.
+  // Adds a job with work; ties go to the smaller sequence number. Returns its handle, which another
+  // job may get once this one is done.
   Index add(std::int64_t sequence, Index tag, double map, double total);
 
   // Forgets a job that is not done; nothing happens if the handle belongs to another job by now.
   void cancel(Index handle, std::int64_t sequence);
 
-  // Serves `capacity` units, in order; what it returns is valid until the next call.
+  // Serves `capacity` units in order; the result is valid until the next call.
   std::span<const Served> pour(double capacity);
 
-  // How many jobs a pour of that capacity would end; changes nothing. O(k log k) for k jobs.
+  // How many jobs pour(capacity) would end; changes nothing. O(k log k) for k jobs.
   std::int64_t endings(double capacity);
 
   std::size_t size() const { return order_.size(); }
@@ -59,8 +59,9 @@ class VirtualSrpt {
   std::vector<Served> served_;
 };
 
-// The step in which every job ends in that schedule; jobs in order of arrival, those without work
-// end in the step before their arrival. The sum of finish - arrival + 1 is the bound of lemma 1.
+// Fills the step in which each job ends in the virtual schedule. Jobs are in order of arrival; jobs
+// without work end in the step before their arrival. The sum of finish - arrival + 1 is the bound
+// of lemma 1.
 //
 // Returns what can be added to that sum, because a job with both phases never ends in the step of
 // its arrival. SRPT ends as many jobs by any time as any schedule can (Schrage 1968). In step t the

@@ -1,14 +1,13 @@
-// Integer water_fillings: the fair scheduler's allocation (FLEX, section 1), with weights.
+// Integer water-filling: the fair scheduler's allocation (FLEX, section 1), with weights.
 //
 //   x_j = clamp(level w_j, m_j, M_j)  with  sum_j x_j = min(S, sum_j M_j),
 //
 // rounded down, the remaining slots one each to the largest fractions, ties to the lower index. The
 // level is found by Newton steps on a piecewise-linear function: O(J) each, few of them. Fractions
-// have the digits that a double leaves: where shares exceed a million slots, a slot may go to a job
-// whose fraction is less by 1e-9 or so.
-// With minima 0 and weights this is WDEQ (Beaumont, Bonichon, Eyraud-Dubois, Marchal 2012), which
-// needs no sizes. With fluid shares it is within twice the least weighted completion time; whole
-// slots lose that where there are fewer slots than jobs.
+// are doubles: if shares exceed a million slots, a slot may go to a job whose fraction is less by
+// about 1e-9. With minima 0 and weights this is WDEQ (Beaumont, Bonichon, Eyraud-Dubois, Marchal
+// 2012), which needs no sizes. With fluid shares it is within twice the least weighted completion
+// time; with whole slots this does not hold if there are fewer slots than jobs.
 #pragma once
 
 #include <span>
@@ -51,10 +50,10 @@ class WaterFilling {
   void know_growing(const Schedule& run);
 
   std::vector<Index> active_, unfinished_, changed_;
-  IndexedHeap ends_, growing_;  // by end; by slots, those that could use one more
+  IndexedHeap ends_, growing_;  // jobs by end; by slots, jobs that could use one more
   std::vector<double> low_;
   std::vector<Share> shares_;
-  double level_ = 0.0;  // where the last search ended: levels only rise while jobs leave
+  double level_ = 0.0;  // start of the next search, because levels only rise while jobs leave
 };
 
 }  // namespace malleable

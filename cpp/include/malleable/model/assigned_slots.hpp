@@ -1,8 +1,9 @@
-// What jobs hold after a decision, by kind of slots, so that the next one can say what changed.
+// The slots that jobs hold after a decision, by kind of slots, so that the next decision can say
+// what changed.
 //
-// A decision names every job that holds slots now or held some after the decision before; whoever
-// is not named has none and had none. O(jobs named), whatever else there is; allocates nothing once
-// warm.
+// A decision names every job that holds slots now or held some after the decision before; a job
+// that is not named has none and had none. O(jobs named), however many others there are; allocates
+// nothing once warm.
 #pragma once
 
 #include <algorithm>
@@ -25,16 +26,16 @@ class AssignedSlots {
     held_.resize(rows, Slots{});
     mark_.resize(rows, 0);
   }
-  // The job may hold slots in the next decision without being given any by it.
+  // Notes a row that may hold slots in the next decision, though that gives it none.
   void note(Index row) {
     if (mark_[row] == named_ + 1) return;
     mark_[row] = named_ + 1;
     listed_.push_back(row);
   }
-  // The job is gone; its row may be another one's from now on.
+  // The job is gone; another job may get its row.
   void forget(Index row) { held_[row] = Slots{}; }
 
-  // A decision begins. It names some rows, each once, in an order of its own, then the rest.
+  // Begins a decision, which first names some rows, each once, in its own order, then the rest.
   void begin() {
     if (named_ > std::numeric_limits<std::uint32_t>::max() - 4) {
       std::fill(mark_.begin(), mark_.end(), 0);
@@ -44,7 +45,7 @@ class AssignedSlots {
     kept_.clear();
   }
   bool named(Index row) const { return mark_[row] >= named_; }
-  // Names a row; whether it held anything else before.
+  // Names a row; returns whether its slots have changed.
   bool name(Index row, const Slots& slots) {
     const bool any = slots != Slots{}, changed = slots != held_[row];
     held_[row] = slots;
@@ -52,7 +53,8 @@ class AssignedSlots {
     if (any) kept_.push_back(row);
     return changed;
   }
-  // Names the others that hold slots, now(row), or did: tell(row, slots, changed). The end.
+  // Names all other rows that hold slots, now(row), or did: tell(row, slots, changed). Ends the
+  // decision.
   template <typename Now, typename Tell>
   void name_rest(const Now& now, const Tell& tell) {
     for (const Index row : listed_) {
@@ -75,8 +77,9 @@ class AssignedSlots {
 
  private:
   std::vector<Slots> held_;    // after the last decision
-  std::vector<Index> listed_;  // rows that the next one may name
-  // By row: the last decision that named it, an even number, and 1 more if it is listed since.
+  std::vector<Index> listed_;  // rows that the next decision may name
+  // By row: the number of the last decision that named it, which is even; plus 1 if it was listed
+  // since.
   std::vector<std::uint32_t> mark_;
   std::uint32_t named_ = 0;  // the decision's number
   std::vector<Index> kept_;

@@ -1,4 +1,4 @@
-// What bound the slots of a job in a decision: its code, and what people are told.
+// The reason why a job got no more slots in a decision: its code, and its text for users.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ enum class Bound : std::uint8_t {
   kPeriod,
 };
 
-// By code.
+// Texts by code.
 inline constexpr std::array<const char*, 13> kBoundTexts = {
     "nothing waits",
     "all that waited has started",

@@ -3,8 +3,8 @@
 //
 // Times are seconds, data are bytes. A node has slots of its own for maps and for reduces, or
 // generic ones that run both: then all of its slots count as `map_slots`. A task of `s` seconds
-// takes s / rate on a node. Views never own. Columns of jobs marked "may be empty" then have the
-// value named.
+// takes s / rate on a node. Views never own. An empty column of jobs has the value that its comment
+// names.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace malleable {
 
 enum Phase : std::uint8_t { kMap = 0, kReduce = 1 };
 
-// What a task needs of its node beside a slot, and the partition it may run in; -1: any.
+// What a task needs on its node beside a slot, and the partition it may run in (-1: any).
 struct TaskNeeds {
   double memory = 0.0, gpus = 0.0;
   std::int64_t partition = -1;
@@ -34,12 +34,12 @@ struct TaskNeeds {
   void state(State& s) { s(memory, gpus, partition); }
 };
 
-// What a node has, or what is free there.
+// What a node has, or what is free on it.
 struct NodeRoom {
   std::int64_t slots = 0;
   double memory = kInfinity, gpus = kInfinity;
 
-  // Tasks that it has room for.
+  // The number of tasks that it has room for.
   std::int64_t fit(const TaskNeeds& needs) const {
     return std::max<std::int64_t>(0, least(least(slots, memory, needs.memory), gpus, needs.gpus));
   }
@@ -57,7 +57,7 @@ struct NodeRoom {
  private:
   static std::int64_t least(std::int64_t tasks, double has, double takes) {
     if (!(takes > 0.0 && has < static_cast<double>(tasks) * takes)) return tasks;
-    // What many tasks freed may be off by rounding.
+    // After many tasks the free amount may be off by rounding.
     return static_cast<std::int64_t>(std::max(0.0, has / takes + 1e-6));
   }
 };
@@ -65,13 +65,13 @@ struct NodeRoom {
 struct ClusterView {
   std::span<const std::int64_t> map_slots;
   std::span<const std::int64_t> reduce_slots;  // all 0 with generic slots
-  std::span<const double> rate;                // of execution; 1: as the tasks' seconds say
-  std::span<const std::int64_t> type;          // of node: index of its name
+  std::span<const double> rate;                // speed; 1: tasks take the seconds in the table
+  std::span<const std::int64_t> type;          // type of node: index of its name
   std::span<const double> storage;             // bytes a second read from the node's own disks
-  std::span<const double> link;  // bytes a second into the node, and as many out of it
+  std::span<const double> link;                // bytes a second into the node, and also out of it
   bool generic = false;
   // Each may be empty: one partition, any memory, any number of GPUs.
-  std::span<const std::uint64_t> partitions = {};  // that the node is in, as bits
+  std::span<const std::uint64_t> partitions = {};  // partitions that the node is in, as bits
   std::span<const double> memory = {}, gpus = {};  // bytes; number
 
   std::size_t size() const { return rate.size(); }
@@ -84,25 +84,25 @@ struct ClusterView {
   }
 };
 
-// What a column of jobs is called, how long it is, which numbers it may have, and who is told it.
+// A column of jobs: its name, its length, the numbers it may have, and the part that reads it.
 struct ClusterColumn {
-  // Entries: one a row; one more, for lists of which the next column has the entries; any number.
+  // Entries: one a row; one more than rows (offsets into the next column); any number.
   enum class Length : std::uint8_t { kRows, kOffsets, kAny };
-  // The scheduler is told it, and keeps it; or only the simulation knows it.
+  // Whether schedulers are given the column, or only simulations.
   enum class Of : std::uint8_t { kBoth, kSchedulerOnly, kSimulation };
 
   const char* name;
   Of of = Of::kSimulation;
-  const Range* range = nullptr;       // of reals; null: checked apart
-  std::int64_t least = 0, most = -1;  // of whole numbers; below least: checked apart
-  double spare = 0.0;                 // what it is where it may be left out and is
-  bool needed = false;                // of whoever reads it
+  const Range* range = nullptr;       // range of real numbers; null: checked elsewhere
+  std::int64_t least = 0, most = -1;  // range of whole numbers; most < least: checked elsewhere
+  double spare = 0.0;                 // the value if the column is left out
+  bool needed = false;                // may not be left out
   Length length = Length::kRows;
 };
 
-inline constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;  // of one phase of a job
+inline constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;  // tasks of one phase of a job
 
-// Columns of jobs: views of them, or vectors. Columns that may be empty then have the value named.
+// Columns of jobs: views of them, or vectors. An empty column has the value that its comment names.
 //
 // Task t of job j in phase p is number offset[p][j] + t of `seconds[p]`; where `offset[p]` is empty
 // all tasks of a job take seconds[p][j].
@@ -110,45 +110,47 @@ template <template <typename> typename C>
 struct ClusterJobColumns {
   C<double> arrival;
   C<std::int64_t> tasks[2];
-  C<double> seconds[2];  // a reduce task's own, after its copying
+  C<double> seconds[2];  // of a reduce task: after copying
   C<std::int64_t> offset[2];
   C<double> shuffle;             // seconds that each reduce task copies; 0
   C<double> block;               // bytes that each map task reads; 0
   C<std::int64_t> min_slots[2];  // 0
-  // Tasks that may run at once on slots of one kind; any number.
+  // Tasks that may run at once on slots of one kind; empty: any number.
   C<std::int64_t> max_slots;
-  // Map tasks start so many at once, on as many slots, or not at all: all of a rigid job's; 1.
+  // How many map tasks start together, on as many slots; all tasks of a rigid job. Empty: 1.
   C<std::int64_t> width;
-  // PhaseMinimum of the job's phases; -1: what the policy's option says.
+  // PhaseMinimum of the job's phases; -1: the policy's option.
   C<std::int64_t> min_mode;
-  C<double> requested;  // seconds that a map task takes at most, as its user said; 0: unknown
-  // A map task's: the partition that it may run in (-1: any), bytes and GPUs on its node.
+  // requested time: seconds that a map task takes at most, as stated; 0: unknown
+  C<double> requested;
+  // Needs of a map task: the partition it may run in (-1: any), bytes and GPUs on its node.
   C<std::int64_t> partition;
   C<double> memory, gpus;  // 0
   C<double> weight;        // 1
   C<double> deadline;      // none (infinity)
-  C<std::uint8_t> kind;    // of penalty; what the policy is for
+  C<std::uint8_t> kind;    // kind of penalty; the objective's
   C<std::int64_t> user;    // 0
-  C<std::int64_t> group;   // jobs that are runs of one program; -1: of none
-  C<std::int64_t> flow;    // its number; each job is its own
-  // Job j comes when it has arrived and the jobs after[after_offset[j]] ... have finished.
+  C<std::int64_t> group;   // program of which the job is a run; -1: none
+  C<std::int64_t> flow;    // number of the flow; each job is its own flow
+  // Job j becomes present when it has arrived and the jobs after[after_offset[j]] ... have
+  // finished.
   C<std::int64_t> after_offset, after;
   // s running tasks of a phase of job j together do what one alone does in rates[rate_offset[j] + s
-  // - 1] times its time; beyond the end of the job's rates, as at the end. A job without any, or
-  // where they are empty, follows the simulation's.
+  // - 1] times its time; beyond the end of the job's rates, as at the end. A job without rates has
+  // the common speed-up of the simulation.
   C<std::int64_t> rate_offset;
   C<double> rates;
-  // As policies of one's own see it: p where s tasks do s^p; 1.
+  // The exponent that a user's own policy sees: p if s tasks do s^p; 1.
   C<double> exponent;
-  // By job, phase and type of nodes, what these do of the job's seconds in one; NaN: their own
-  // rate. May be empty: so everywhere.
+  // By job, phase and type of nodes: the rate of such nodes for the job. NaN, or empty: the rate of
+  // the node.
   C<double> node_rates;
-  C<std::int64_t> id;       // what jobs are called outside; their rows
-  C<double> user_minimum;   // slots, one entry a user; 0
+  C<std::int64_t> id;       // ids that callers use; empty: rows
+  C<double> user_minimum;   // guaranteed slots, one entry a user; 0
   C<double> user_priority;  // 1
 
-  // The table of columns: calls visit(ClusterColumn, columns of each of these) for every one that
-  // has a name outside, those first that say how many rows there are.
+  // The table of columns: calls visit(ClusterColumn, the column of each table) for every column
+  // with a public name, first the columns that give the number of rows.
   template <typename Visit, typename... Tables>
   static void each(const Visit& visit, Tables&... tables) {
     using enum ClusterColumn::Of;
@@ -239,7 +241,7 @@ struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
   std::int64_t minimum_of(Phase p, std::size_t j) const {
     return min_slots[p].empty() ? 0 : min_slots[p][j];
   }
-  // Whether as many tasks as its minimum start together.
+  // Whether the job starts as many tasks as its minimum together.
   bool starts_together(std::size_t j, bool otherwise) const {
     return min_mode.empty() || min_mode[j] < 0 ? otherwise : min_mode[j] == 1;
   }
@@ -260,20 +262,20 @@ struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
         node_rates[(2 * j + p) * types + static_cast<std::size_t>(cluster.type[node])];
     return std::isnan(own) ? cluster.rate[node] : own;
   }
-  // Slot-seconds of a phase on nodes of rate 1; O(1), or O(tasks) where every task has its own.
+  // Slot-seconds of a phase on nodes of rate 1; O(1), or O(tasks) if each task has its own seconds.
   double work_of(Phase p, std::size_t j) const;
 };
 
-// Throw FieldError for the first value that makes no sense, std::invalid_argument for lengths that
-// differ. O(nodes), O(jobs + tasks listed).
+// Throw FieldError for the first invalid value, std::invalid_argument for lengths that differ.
+// O(nodes), O(jobs + tasks listed).
 void validate(const ClusterView& cluster);
 void validate(const ClusterJobsView& jobs);
-// Of 1, 2 ... tasks that run at once: above 0, finite, never falling; `row` is the job that errors
-// name.
+// Checks rates of 1, 2 ... tasks that run at once: above 0, finite, never falling. Errors name job
+// `row`.
 void validate_rates(std::span<const double> rates, std::size_t row);
-// Rates of jobs of their own, an entry for each job, phase and type of nodes.
+// Checks node_rates: an entry for each job, phase and type of nodes.
 void validate_node_rates(const ClusterView& cluster, const ClusterJobsView& jobs);
-// Jobs that no node can run (reduces but no slot for them, say), told before anything runs.
+// Throws for jobs that no node can run (for example reduces without reduce slots).
 void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs);
 
 }  // namespace malleable

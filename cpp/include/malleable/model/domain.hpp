@@ -1,9 +1,9 @@
 // The numbers that are accepted, and the checks that refuse all others.
 //
-// Whatever a table, an epoch or a kernel takes lies in one of these ranges, so that sums, products
-// and quotients of what is accepted stay finite and far from the limits of doubles (slots times the
-// longest span stay below 1e40; beyond 1e308 the packing ends a job that nobody has): works and
-// weights may differ by 27 and 24 powers of ten, a sum over 2^31 jobs stays below 1e25.
+// All numbers that a table, an epoch or a kernel takes lie in these ranges, so that their sums,
+// products and quotients stay finite and far from the limits of doubles: slots times the longest
+// span stay below 1e40, a sum over 2^31 jobs below 1e25. Works and weights may differ by 27 and 24
+// powers of ten.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace malleable {
 
-// From `least` to `most`; 0 as well where `zero`.
+// From `least` to `most`; also 0 if `zero`.
 struct Range {
   double least, most;
   bool zero;
@@ -21,13 +21,13 @@ struct Range {
   bool holds(double x) const { return (x >= least && x <= most) || (zero && x == 0.0); }
 };
 
-// Slot-seconds, seconds of a task or a phase, bytes: whatever is worked off.
+// Work: slot-seconds, seconds of a task or a phase, bytes.
 inline constexpr Range kWorkRange{1e-12, 1e15, true, "must be 0 or from 1e-12 to 1e15"};
-// What is left of a job that runs. Differences leave rounding behind, which must not stop anybody's
-// loop: less than the least work counts as nothing.
+// Work left of a running job. Callers compute it as a difference, whose rounding must not be an
+// error: less than the least work counts as nothing.
 inline constexpr Range kLeftRange{0.0, 1e15, true, "must be from 0 to 1e15"};
 inline double left_of(double work) { return work < kWorkRange.least ? 0.0 : work; }
-// Sums of works: a flow's, or a job's of many tasks.
+// Sums of works: of a flow, or of a job of many tasks.
 inline constexpr Range kTotalRange{1e-12, 1e24, true, "must be 0 or from 1e-12 to 1e24"};
 // Weights, penalties, and other factors that may be 0.
 inline constexpr Range kWeightRange{1e-12, 1e12, true, "must be 0 or from 1e-12 to 1e12"};
@@ -35,14 +35,14 @@ inline constexpr Range kWeightRange{1e-12, 1e12, true, "must be 0 or from 1e-12 
 inline constexpr Range kRateRange{1e-12, 1e12, false, "must be from 1e-12 to 1e12"};
 // Bytes, and bytes a second.
 inline constexpr Range kBytesRange{1e-12, 1e18, true, "must be 0 or from 1e-12 to 1e18"};
-// Parts of something, and p where s slots do s^p.
+// Parts of a whole, and p if s slots do s^p.
 inline constexpr Range kPartRange{0.0, 1.0, true, "must be from 0 to 1"};
 // Absolute times [s] lie between minus this and this: 30,000 years.
 inline constexpr double kLatestTime = 1e12;
 
-// max_slots of a job that may use every slot there is; larger ones mean the same.
+// max_slots of a job that may use all slots; larger numbers mean the same.
 inline constexpr std::int64_t kAllSlots = std::int64_t{1} << 62;
-// Slot counts live in doubles inside the kernels; up to this many they are exact.
+// Slot counts are doubles inside the kernels; up to this number they are exact.
 inline constexpr std::int64_t kMostSlots = std::int64_t{1} << 50;
 
 // Each throws FieldError for the first value that is out of range.
@@ -51,21 +51,21 @@ void check_times(const char* field, std::span<const double> values);
 void check_deadlines(std::span<const double> values);  // infinite: none
 void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t least,
                   std::int64_t most, const char* reason);
-// rows[k] is one of `count` rows.
+// Throws unless rows[k] is one of `count` rows.
 void check_row(std::span<const std::int64_t> rows, std::size_t k, std::size_t count);
 // The same for one number: `field = value: ...`.
 void check_amount(const char* field, double value, const Range& range);
 void check_time(const char* field, double value);
-// A valid time that is not before the last one: times never fall.
+// Throws unless `now` is a valid time and not before `last`.
 void check_now(double now, double last);
 
 // The capacity of a cluster: at least 1, at most kMostSlots.
 void validate_slots(std::int64_t slots);
-// The same where it may be 0 for a while.
+// The same for a capacity that may be 0 for a while.
 void validate_capacity(std::int64_t slots);
 
-// `rows` + 1 entries from 0 up to `end`, never falling; std::invalid_argument otherwise. To be
-// called before anything is read through them.
+// Throws std::invalid_argument unless there are `rows` + 1 entries from 0 up to `end`, never
+// falling. Call it before you read through offsets.
 void check_offsets(const std::string& field, std::span<const std::int64_t> offset, std::size_t rows,
                    std::size_t end);
 

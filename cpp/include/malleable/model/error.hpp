@@ -1,4 +1,4 @@
-// Wrong input: which field, which row, what value, and what would have been right.
+// Errors of wrong input: the field, the row, the value, and the values that are allowed.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ class FieldError : public std::invalid_argument {
   FieldError(const std::string& field, double value, const std::string& reason);
 };
 
-// As few digits as tell a number from all others.
+// The shortest text that reads back as the same number.
 std::string exact(double value);
 
-// Six digits of a number, for what a message says besides the value that is wrong.
+// Six digits of a number, for messages about numbers other than the wrong value.
 std::string shown(double value);
 
 }  // namespace malleable

@@ -1,12 +1,12 @@
-// What will be looked at soon is fetched from memory meanwhile, to be written.
+// Prefetches memory that will soon be read and written.
 //
-// Compilers take a function that does nothing else for one without effect, and drop its calls:
-// whoever wraps this is inlined, too.
+// Compilers take a function that only prefetches for one without effect, and drop its calls. So
+// every function that wraps this is forced inline, too.
 #pragma once
 
 #include <cstddef>
 
-#if defined(__GNUC__)  // and what speaks its language
+#if defined(__GNUC__)  // and compatible compilers
 #define MALLEABLE_INLINE [[gnu::always_inline]] inline
 #else
 #define MALLEABLE_INLINE inline
@@ -14,7 +14,7 @@
 
 namespace malleable {
 
-// So many steps ahead in a loop, of which each takes some ten nanoseconds.
+// How many steps ahead a loop prefetches, if a step takes about ten nanoseconds.
 inline constexpr std::size_t kFetchAhead = 8;
 
 MALLEABLE_INLINE void fetch([[maybe_unused]] const void* place) {

@@ -1,6 +1,6 @@
-// One decision's flows in the form that the kernels read: times from `now`, maxima cut to the slots
-// there are, jobs in topological order, and the two floors under each flow's length (FlowFlex,
-// section 3): the total load and the critical path.
+// One decision's flows in the form that the kernels read: times from `now`, maxima cut to the
+// slots, jobs in topological order, and two lower bounds of each flow's length (FlowFlex, section
+// 3): the total load and the critical path.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct FlowProblem {
   double slots = 0.0;
   bool released = true;  // every flow has arrived
 
-  // Per flow. `release` is 0 for flows that have come. A flow without work ends at `idle_end`
+  // Per flow. `release` is 0 for flows that have arrived. A flow without work ends at `idle_end`
   // (absolute), its arrival.
   std::vector<std::size_t> job_offset;
   std::vector<double> release, idle_end;
@@ -31,15 +31,15 @@ struct FlowProblem {
   std::vector<Index> flow;
   std::vector<std::size_t> child_offset;
   std::vector<Index> child;
-  std::vector<Index> parents;      // how many
+  std::vector<Index> parents;      // number of parents
   std::vector<Index> topological;  // all jobs, flow by flow, parents first
 
   std::size_t flows() const { return release.size(); }
   std::size_t jobs() const { return work.size(); }
 
-  // `flows` is valid and has no cycle. Jobs with a speed-up become linear ones that are nowhere
-  // slower, with parts of slots as maxima. Allocates nothing when the vectors are large enough
-  // already. O(flows + jobs + parents).
+  // `flows` is valid and has no cycle. Jobs with a speed-up become linear jobs that are nowhere
+  // slower, with maxima that may be fractions. Allocates nothing if the vectors are large enough.
+  // O(flows + jobs + parents).
   void build(const FlowsView& flows, std::int64_t slot_count, double time);
 
  private:

@@ -1,8 +1,8 @@
 // Flows: DAGs of malleable jobs as a struct of arrays, and the one place where they are checked.
 //
 // Jobs of all flows stand in one table; flow f owns rows job_offset[f] .. job_offset[f + 1]. Job i
-// waits for the rows parent[parent_offset[i] .. parent_offset[i + 1]], all of its own flow. What
-// people pay for is a flow: its terms.
+// waits for the rows parent[parent_offset[i] .. parent_offset[i + 1]], all of its own flow.
+// Penalties are per flow: see model/terms.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,12 @@ struct FlowsView : TermsView {               // terms per flow
   std::size_t jobs() const { return work.size(); }
 };
 
-// Throws FieldError for the first value that makes no sense and std::invalid_argument for lengths
-// that differ or a parent in another flow. Cycles are find_cycle's. O(flows + jobs + parents).
+// Throws FieldError for the first invalid value and std::invalid_argument for lengths that differ
+// or a parent in another flow. find_cycle checks for cycles. O(flows + jobs + parents).
 void validate(const FlowsView& flows);
 
-// Jobs that wait for each other, each for the next one and the last for the first; empty if there
-// are none. O(jobs + parents).
+// Jobs that wait for each other in a cycle, each for the next one; empty if there is no cycle.
+// O(jobs + parents).
 std::vector<std::int64_t> find_cycle(const FlowsView& flows);
 
 struct FlowColumns : TermColumns {
@@ -45,7 +45,7 @@ struct FlowColumns : TermColumns {
     return {terms(), job_offset, work, max_slots, parent_offset, parent, speedup.view()};
   }
   void clear();
-  // One more flow, that of another table.
+  // Appends a flow of another table.
   void add(const FlowsView& from, std::size_t flow);
 
   template <typename Self, typename Visit>
@@ -62,14 +62,14 @@ struct FlowColumns : TermColumns {
   }
 };
 
-// A valid table without cycles, which nobody changes any more.
+// A valid, immutable table without cycles.
 class Flows {
  public:
-  // Columns that may be left out and are empty are as in a table of flows that say nothing of them;
-  // the original size of a flow is then all of its work. Throws as validate() does, and
-  // std::invalid_argument for a cycle. O(flows + jobs + parents).
+  // Optional columns that are empty get their defaults; the default size of a flow is all of its
+  // work. Throws as validate() does, and std::invalid_argument for a cycle. O(flows + jobs +
+  // parents).
   explicit Flows(FlowColumns&& columns);
-  // Of columns that are known to be valid, and complete.
+  // From complete columns that are known to be valid.
   static Flows of_valid(FlowColumns&& columns);
 
   operator FlowsView() const { return columns_.view(); }
@@ -77,10 +77,10 @@ class Flows {
   TermsView terms() const { return columns_.terms(); }
   const FlowColumns& columns() const { return columns_; }
 
-  // The flows at these rows, in that order. FieldError for a row that there is not. O(jobs +
-  // parents taken).
+  // The flows at these rows, in this order. FieldError for a row out of range. O(jobs + parents
+  // taken).
   Flows take(std::span<const std::int64_t> rows) const;
-  // All flows of several tables, one after another.
+  // The flows of several tables, one table after another.
   static Flows joined(std::span<const Flows* const> tables);
 
  private:

@@ -1,8 +1,7 @@
-// Ids of jobs that come and go, and the rows where their columns are: a row is used again, an id
-// never is.
+// Ids of jobs that come and go, and the rows of their columns: rows are used again, ids are not.
 //
-// An id is a row and how many jobs had the row before. After 2^31 jobs a row is given up. O(1) a
-// job; allocates nothing once warm.
+// An id combines a row and the number of jobs that had the row before. After 2^31 jobs a row is
+// retired. O(1) a job; allocates nothing once warm.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ namespace malleable {
 
 class JobIds {
  public:
-  // The row of a new job: a free one, or one more.
+  // The row of a new job: a free row, or a new one.
   Index add() {
     if (free_.empty()) {
       free_.push_back(static_cast<Index>(live_.size()));
@@ -40,13 +39,14 @@ class JobIds {
   }
   static Index row_of(std::int64_t id) { return static_cast<Index>(id & 0xffffffff); }
   bool has(Index row) const { return live_[row] != 0; }
-  // Its row, or kNone.
+  // The row of the job, or kNone.
   Index find(std::int64_t id) const {
     const Index row = row_of(id);
     const bool known = id >= 0 && row < rows() && has(row) && id_of(row) == id;
     return known ? row : kNone;
   }
-  // Of ids that are all known and named once; FieldError otherwise. Valid until the next call.
+  // Rows of ids, which must be known and named once; FieldError otherwise. Valid until the next
+  // call.
   std::span<const Index> rows_of(std::span<const std::int64_t> ids) {
     return named_.of(ids, rows(), [this](std::int64_t id) { return find(id); });
   }

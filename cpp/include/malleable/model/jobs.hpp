@@ -16,17 +16,17 @@ struct JobsView : TermsView {
   std::span<const double> work;
   std::span<const std::int64_t> min_slots, max_slots;
   SpeedupView speedup = {};
-  // MinMode of each job, guarantee or start; empty: the call that takes the table says it for all.
+  // MinMode of each job, guarantee or start; empty: the caller's mode for all jobs.
   std::span<const std::int64_t> min_mode = {};
-  // At how many slots a job would like to start; empty: nobody says, 0: it does not.
+  // Preferred number of slots at the start; 0, or empty: none.
   std::span<const std::int64_t> preferred = {};
 
   std::size_t size() const { return work.size(); }
 };
 
-// Throws FieldError for the first value that makes no sense (NaN, infinite, negative, beyond its
-// range in domain.hpp, a minimum above its maximum, SLA steps out of order) and
-// std::invalid_argument for lengths that differ. O(J + steps).
+// Throws FieldError for the first invalid value (NaN, infinite, negative, beyond its range in
+// domain.hpp, a minimum above its maximum, SLA steps out of order) and std::invalid_argument for
+// lengths that differ. O(J + steps).
 void validate(const JobsView& jobs);
 
 struct JobColumns : TermColumns {
@@ -55,14 +55,13 @@ struct JobColumns : TermColumns {
   }
 };
 
-// A valid table, which nobody changes any more.
+// A valid, immutable table.
 class Jobs {
  public:
-  // Columns that may be left out and are empty are as in a table of jobs that say nothing of them;
-  // original sizes are then the works.
-  // Throws as validate() does. O(J + steps).
+  // Optional columns that are empty get their defaults; default sizes are the works. Throws as
+  // validate() does. O(J + steps).
   explicit Jobs(JobColumns&& columns);
-  // Of columns that are known to be valid, and complete.
+  // From complete columns that are known to be valid.
   static Jobs of_valid(JobColumns&& columns);
 
   operator JobsView() const { return columns_.view(); }
@@ -70,7 +69,7 @@ class Jobs {
   TermsView terms() const { return columns_.view(); }
   const JobColumns& columns() const { return columns_; }
 
-  // The jobs at these rows, in that order. FieldError for a row that there is not. O(rows + steps).
+  // The jobs at these rows, in this order. FieldError for a row out of range. O(rows + steps).
   Jobs take(std::span<const std::int64_t> rows) const;
 
  private:

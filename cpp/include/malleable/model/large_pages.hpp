@@ -1,5 +1,5 @@
-// Room for a long column, on large pages where the system has them: making small ones takes longer
-// than to fill them.
+// Memory for a long column, on large pages if the system has them: making small pages takes longer
+// than filling them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace malleable {
 
-// Room for so many entries in an empty column.
+// Reserves `count` entries in an empty column.
 template <typename T>
 void reserve_large(std::vector<T>& column, std::size_t count) {
   column.reserve(count);
@@ -22,7 +22,8 @@ void reserve_large(std::vector<T>& column, std::size_t count) {
   const auto data = reinterpret_cast<std::uintptr_t>(column.data());
   const std::uintptr_t begin = (data + kPage - 1) / kPage * kPage;
   const std::uintptr_t end = (data + count * sizeof(T)) / kPage * kPage;
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // or small ones
+  // if it fails, pages stay small
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 #endif
 }
 

@@ -1,4 +1,4 @@
-// Columns that belong together are of one length; the message says which is not, and by how much.
+// Checks that columns of one table have one length; the message names the column and both lengths.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace malleable {
 
-// `1 job`, `2 jobs`; `plural` where an s is not enough.
+// `1 job`, `2 jobs`; `plural` if it is irregular.
 std::string counted(std::size_t count, const std::string& noun, const std::string& plural = "");
 
 // Throws std::invalid_argument if the lengths differ: `weight has 1 entry but work has 3`, or
@@ -16,8 +16,8 @@ std::string counted(std::size_t count, const std::string& noun, const std::strin
 void check_length(const std::string& field, std::size_t length, std::size_t expected,
                   const std::string& other = "");
 
-// The same of all columns that `Columns::each` lists; such that may be left out may be empty.
-// `rows`: as `each` takes them.
+// The same for all columns that `Columns::each` lists; optional columns may be empty. `rows`:
+// arguments of `each`.
 template <typename Columns, typename... Rows>
 void check_lengths(const Columns& columns, Rows... rows) {
   Columns::each(columns, rows...,

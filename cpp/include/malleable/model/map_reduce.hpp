@@ -1,8 +1,8 @@
 // A table of map-and-reduce jobs in steps (Zheng, Shroff, Sinha 2013, section III) as a struct of
 // arrays, and the one place where its numbers are checked.
 //
-// Slots are numbered from 1. A map task is one unit of work; a reduce task is one or more units,
-// all of them after the step of the job's last map task.
+// Steps are numbered from 1. A map task is one unit of work; a reduce task is one or more units,
+// all after the step of the job's last map task.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace malleable {
 
-// Sums of what a job or a whole table holds stay exact, in integers and in doubles.
+// With this limit, sums over a job or a table stay exact, in integers and in doubles.
 inline constexpr std::int64_t kMostUnits = std::int64_t{1} << 40;
 inline constexpr std::int64_t kMostWork = std::int64_t{1} << 52;
 inline constexpr std::int64_t kLastStep = std::int64_t{1} << 50;
@@ -29,7 +29,7 @@ struct MapReduceView {
 // differ. O(jobs + tasks).
 void validate(const MapReduceView& jobs);
 
-// Machines of a cluster: 1 to kMostUnits.
+// Throws unless there are 1 to kMostUnits machines.
 void validate_machines(std::int64_t machines);
 
 }  // namespace malleable

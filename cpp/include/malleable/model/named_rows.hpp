@@ -1,4 +1,4 @@
-// The rows of the jobs that a call names by their ids: every id known, and named once.
+// The rows of jobs that a call names by ids; every id must be known, and named once.
 //
 // One pass, O(ids); allocates nothing once warm.
 #pragma once
@@ -14,8 +14,8 @@ namespace malleable {
 
 class NamedRows {
  public:
-  // `find(id)`: the row of that id among `count` rows, or kNone. Throws FieldError, which calls the
-  // ids `field`; what it returns is valid until the next call.
+  // `find(id)`: the row of that id among `count` rows, or kNone. Throws FieldError that calls the
+  // ids `field`. The result is valid until the next call.
   template <typename Find>
   std::span<const Index> of(std::span<const std::int64_t> ids, std::size_t count, const Find& find,
                             const char* field = "ids", const char* unknown = "no such job") {

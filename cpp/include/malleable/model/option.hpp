@@ -1,9 +1,10 @@
-// Options by name: what a row of a table of options says, and the one place where values are
-// checked against it.
+// Options by name: the row of an option in a table of options, and the one place where values are
+// checked.
 //
 // A class of options has `each(self, visit)`, which calls `visit(Option, member)` for every row, in
 // the order in which options are listed. Bindings, the C interface, Python's checks, the page of
-// options and the fuzz targets read these rows, so an option is spelled there and where it is used.
+// options and the fuzz targets read these rows, so an option is named only there and where it is
+// used.
 #pragma once
 
 #include <cmath>
@@ -27,10 +28,10 @@ struct Option {
   // Numbers and counts lie from `low` to `high`.
   double low, high;
   const char* unit;
-  // Which policies or parts read it; empty: all.
+  // The policies or parts that read it; empty: all.
   const char* readers;
   const char* meaning;
-  // Of an option whose value is one of these words, in the order of its codes.
+  // The words that the value may be, in the order of their codes.
   std::span<const char* const> words = {};
 };
 
@@ -39,8 +40,8 @@ inline Option flag(const char* name, const char* readers, const char* meaning) {
   return {name, 0.0, 1.0, "", readers, meaning};
 }
 
-// What s tasks of a phase that run together do, in tasks that run alone: s^p, or these rates of 1,
-// 2, ... tasks (beyond their end as there).
+// How many times as fast as one task s tasks of a phase together are: s^p, or rates of 1, 2, ...
+// tasks (beyond the last rate as there).
 struct CommonSpeedup {
   double p = 1.0;
   std::vector<double> rates;
@@ -54,8 +55,8 @@ void check_option(const Option& option, double value);
 void check_option(const Option& option, const CommonSpeedup& value);
 [[noreturn]] void throw_option(const Option& option, std::string_view value, const char* reason);
 
-// Reads a value from text: a number, true or false, a word, rates between semicolons, or `none`
-// where there may be none.
+// Reads a value from text: a number, true or false, a word, rates between semicolons, or `none` if
+// the option allows it.
 double number_of(const Option& option, std::string_view text);
 std::int64_t whole_of(const Option& option, std::string_view text);
 bool flag_of(const Option& option, std::string_view text);
@@ -81,8 +82,8 @@ void read_option(const Option& option, std::string_view text, T& value) {
   }
 }
 
-// `name=value` between spaces. Throws std::invalid_argument for the first that is wrong, or that
-// the options do not have, which then lists their names. O(words * options).
+// Reads `name=value` pairs between spaces. Throws std::invalid_argument for the first wrong value,
+// or for an unknown name; the message then lists the names. O(words * options).
 template <typename Options>
 void read_options(std::string_view text, Options& options) {
   constexpr std::string_view kSpace = " \t\n";

@@ -1,6 +1,6 @@
-// Memory on cache lines of its own. Two objects in two threads share nothing, but what they write
-// lies on one line where the allocator put it side by side, and each write then takes the line from
-// the other thread. For what small decisions write every time.
+// Memory on its own cache lines, for data that every small decision writes. If the allocator puts
+// the data of two objects on one line, two threads that use these objects take the line from each
+// other at every write.
 #pragma once
 
 #include <cstddef>

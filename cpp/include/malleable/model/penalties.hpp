@@ -1,7 +1,7 @@
 // Penalties: one non-decreasing piecewise-linear function with jumps per job.
 //
 // Job j owns rows offset[j] .. offset[j+1]. Row r is the line value[r] + slope[r] (t - at[r]); the
-// first row reaches back to minus infinity, every later one applies to t > at[r]. A job without
+// first row reaches back to minus infinity, every later row applies to t > at[r]. A job without
 // rows uses the caller's own function. Every metric of the FLEX paper (section 2.1) has this form,
 // so kernels and policies ask about slopes, jumps and inverses, never about a metric's name.
 //
@@ -35,16 +35,16 @@ enum class Kind : std::uint8_t {
   kCustom
 };
 
-// What is known of a kind besides its rows (Penalties::build). A new kind needs an enumerator, a
-// row here and its case there.
+// Properties of a kind. A new kind needs an enumerator, a row here and a case in Penalties::build.
 struct KindInfo {
   const char* name;
-  bool needs_deadline = false;  // a job without one is wrong input
+  bool needs_deadline = false;  // a job without a deadline is an error
   bool uses_sla = false;        // looks at the jobs' steps
-  bool steady = false;          // one line for all times, so that Smith's ratio is the same at any
-  bool per_size = false;        // divided by the job's original size
-  bool endless = false;         // may be infinite
-  bool custom = false;          // the caller's function
+  // one line for all times, so that Smith's ratio does not depend on time
+  bool steady = false;
+  bool per_size = false;  // divided by the job's original size
+  bool endless = false;   // may be infinite
+  bool custom = false;    // the caller's function
 };
 inline constexpr KindInfo kKinds[] = {
     {.name = "response", .steady = true},
@@ -59,41 +59,41 @@ inline constexpr KindInfo kKinds[] = {
 };
 static_assert(std::size(kKinds) == static_cast<std::size_t>(Kind::kCustom) + 1);
 constexpr const KindInfo& info(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
-// Throws std::invalid_argument for a number that is no kind's.
+// Throws std::invalid_argument for a number that is no kind.
 Kind kind_of(std::int64_t code);
-// Throws FieldError unless there is a deadline.
+// Throws FieldError if the kind needs a deadline and there is none.
 void check_needed_deadline(Kind kind, std::size_t row, double deadline);
 
-// Penalty of a job at an absolute completion time; non-decreasing, never NaN. Infinite from some
-// time on: a strict deadline.
+// Penalty of a job at an absolute completion time; non-decreasing, never NaN. If it is infinite
+// from some time on, that time is a strict deadline.
 using CustomPenalty = double (*)(std::int64_t job, double completion);
 
 class Penalties {
  public:
   Penalties() = default;
 
-  // `kinds` has one entry (for all jobs) or one per job. `custom` is told a job's number in
-  // `names`, its row if that is empty. Throws FieldError where lateness has no deadline and
-  // std::invalid_argument where a custom kind has no function. O(J + steps).
+  // `kinds` has one entry (for all jobs) or one per job. `custom` gets a job's number in `names`,
+  // or its row if that is empty. Throws FieldError for lateness without a deadline and
+  // std::invalid_argument for a custom kind without a function. O(J + steps).
   void build(const TermsView& jobs, std::span<const Kind> kinds, CustomPenalty custom = nullptr,
              std::span<const std::int64_t> names = {});
 
-  // What latest() found out about a custom penalty before: it begins there and notes what it finds.
+  // What latest() found for a custom penalty: the next search starts there and updates it.
   struct Seen {
     double limit = std::numeric_limits<double>::quiet_NaN();  // last_finite()
     double due = std::numeric_limits<double>::quiet_NaN();    // of any other level
-    // At which the penalty rises there; 0: it jumps, NaN: who knows.
+    // The rate at which the penalty rises there; 0: it jumps, NaN: unknown.
     double rate = std::numeric_limits<double>::quiet_NaN();
   };
-  // One row a job, for as long as these penalties are not built again.
+  // Memory for latest(), one entry a job; valid until the penalties are built again.
   void remember(std::span<Seen> seen) { seen_ = seen; }
 
-  // The penalties `from` with miss[j] wherever job j costs more, and infinity above all: nowhere
-  // more than `from`, so what bounds these bounds those. O(rows).
+  // The penalties `from`, cut to at most miss[j] for job j, also where they are infinite. They are
+  // nowhere above `from`, so a lower bound of these is one of `from`. O(rows).
   void build_finite(const Penalties& from, std::span<const double> miss);
 
-  // The penalties `from` with every job's clock put forward: at t they say what `from` says at
-  // t + shift[j]. Not for custom penalties. O(rows).
+  // The penalties `from` moved earlier: at t they are what `from` is at t + shift[j]. Not for
+  // custom penalties. O(rows).
   void build_shifted(const Penalties& from, std::span<const double> shift);
 
   std::size_t size() const { return offset_.empty() ? 0 : offset_.size() - 1; }
@@ -109,8 +109,8 @@ class Penalties {
   }
 
   // The latest time at which the penalty of job j is at most `level`: +infinity if it never exceeds
-  // it, -infinity if it always does. Break points come back exactly, without the tolerance.
-  // Custom penalties: `near` is a time not far from it, for those of which nothing is remembered.
+  // it, -infinity if it always does. Break points are returned exactly, without the tolerance.
+  // `near`: a start for the search if the penalty is custom and nothing is remembered.
   double latest(std::size_t j, double level,
                 double near = std::numeric_limits<double>::quiet_NaN()) const;
 
@@ -118,19 +118,20 @@ class Penalties {
   // `level` itself where the function is continuous there. +infinity if there is none.
   double next_value(std::size_t j, double level) const;
 
-  // Some job may cost infinitely much: it has a strict deadline or the caller's own function.
+  // True if some job may cost infinitely much: it has a strict deadline or the caller's own
+  // function.
   bool may_be_infinite() const { return may_be_infinite_; }
   // The latest time at which job j costs less than infinity; +infinity if it always does.
   double last_finite(std::size_t j) const { return latest(j, std::numeric_limits<double>::max()); }
-  // What job j weighs among those that miss strict deadlines; only where may_be_infinite().
+  // The weight of job j if it misses a strict deadline; only if may_be_infinite().
   double weight(std::size_t j) const { return weight_[j]; }
 
-  // Every job has exactly one row, so the penalty is slope (t - at) + value.
+  // True if every job has exactly one row, so that the penalty is slope (t - at) + value.
   bool linear() const { return single_row_; }
   bool is_custom(std::size_t j) const { return !single_row_ && offset_[j] == offset_[j + 1]; }
-  // No jump and no falling slope between two times: the function is convex there.
+  // True if there is no jump and no falling slope between two times: the function is convex there.
   bool convex(std::size_t j, double from, double to) const;
-  // Slopes are zero everywhere: a step function.
+  // True if all slopes are zero: a step function.
   bool steps(std::size_t j) const;
 
   std::span<const std::size_t> offset() const { return offset_; }
@@ -155,9 +156,9 @@ class Penalties {
   std::vector<std::size_t> offset_;
   std::vector<double> at_, value_, slope_;
   std::vector<double> weight_;
-  std::vector<double> most_;  // that a custom penalty may say; empty: anything
+  std::vector<double> most_;  // upper limits of custom penalties; empty: none
   CustomPenalty custom_ = nullptr;
-  std::vector<std::int64_t> names_;  // of the jobs, for the caller's function; empty: their rows
+  std::vector<std::int64_t> names_;  // numbers of jobs for the caller's function; empty: rows
   std::span<Seen> seen_;             // empty: nothing is remembered
   bool single_row_ = true, may_be_infinite_ = false;
 };

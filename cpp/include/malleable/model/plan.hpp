@@ -1,4 +1,4 @@
-// What a policy hands back: a schedule in compact form, its value, and a floor under every
+// The result of a policy: a schedule in compact form, its value, and a lower bound of every
 // schedule.
 #pragma once
 
@@ -32,8 +32,8 @@ struct Pieces {
   void state(State& s) { s(job, slots, start, end); }
 };
 
-// kUnmet: a strict deadline was missed, and nothing says that it had to be. kInfeasible: something
-// does, or a gang needs more slots than there are.
+// kUnmet: a strict deadline is missed, without a proof that some deadline must be. kInfeasible:
+// there is such a proof, or a gang needs more slots than there are.
 enum class Status : std::uint8_t { kOk, kMinimaScaled, kTruncated, kUnmet, kInfeasible };
 
 struct Plan {
@@ -44,7 +44,7 @@ struct Plan {
   std::vector<double> start, completion;  // absolute; infinite for a job that never runs
   std::vector<std::int64_t> allocation;   // slots now
   Pieces pieces;
-  std::uint64_t candidates = 0;  // tried after the fixed orders
+  std::uint64_t candidates = 0;  // candidates tried after the fixed orders
 
   void state(State& s) {
     s(status, value, lower_bound, order, start, completion, allocation, pieces, candidates);

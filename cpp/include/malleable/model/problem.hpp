@@ -1,5 +1,5 @@
-// One decision's instance in the form that the kernels read: what is left of each job and between
-// how many slots it may run, after minima were made feasible and maxima cut to the slots there are.
+// The instance of one decision in the form that the kernels read: the work left of each job and the
+// slots on which it may run, after minima were made feasible and maxima cut to the number of slots.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,11 @@ using Index = std::uint32_t;  // position of a job in its table, or of a job in 
 inline constexpr Index kNone = ~Index{0};  // no job, no row, no place
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What a minimum means: slots that a job always has; none or at least so many; none until it gets
-// so many, and never less after that. The numbers are those of a table's column.
+// The meaning of a minimum. kGuarantee: slots that the job always has. kGang: none or at least so
+// many. kStart: none until it gets so many, and never less after that. The numbers are those in the
+// column of a table.
 enum class MinMode : std::uint8_t { kGuarantee, kGang, kStart };
-// Throws std::invalid_argument for a name that is none.
+// Throws std::invalid_argument for an unknown name.
 MinMode min_mode_of(std::string_view name);
 
 // Slot counts are doubles with integer values (exact up to 2^50), so that kernels need no
@@ -34,9 +35,9 @@ struct Problem {
 
   std::size_t size() const { return work.size(); }
 
-  // Guaranteed minima that add up to more than the slots become floor(m S / sum m), what is left
-  // over by largest fraction, then index. Gang sizes are never scaled. Allocates nothing when the
-  // vectors are large enough already. O(J), and O(J log J) when minima are scaled.
+  // Guaranteed minima that add up to more than the slots become floor(m S / sum m), and the
+  // remainder goes to the largest fractions, then by index. Gang sizes are never scaled. Allocates
+  // nothing if the vectors are large enough. O(J), and O(J log J) when minima are scaled.
   void build(std::span<const double> remaining, std::span<const double> ended,
              std::span<const std::int64_t> min_slots, std::span<const std::int64_t> max_slots,
              std::int64_t slot_count, double time, MinMode mode);

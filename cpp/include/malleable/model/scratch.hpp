@@ -1,5 +1,5 @@
-// Memory that is about to be written: vectors whose new elements are not set first. For a million
-// jobs filling what a kernel overwrites anyway costs as much as one of its passes.
+// Vectors whose new elements are not initialised, because a kernel overwrites them. For a million
+// jobs the initialisation would cost as much as one of its passes.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct Unset : std::allocator<T> {
   }
 };
 
-// Like a vector, but resize() leaves new numbers as they are: read nothing before it is written.
+// Like a vector, but resize() does not initialise new numbers: write them before you read them.
 template <typename T>
 using Scratch = std::vector<T, Unset<T>>;
 

@@ -1,4 +1,4 @@
-// What is believed of p, where s tasks of a phase do s^p together: a chance for each p of a grid.
+// A distribution over p, if s tasks of a phase together do s^p: a chance for each p of a grid.
 #pragma once
 
 #include <array>
@@ -9,15 +9,15 @@ namespace malleable {
 
 inline constexpr std::size_t kSpeedups = 16;
 inline constexpr double kLeastSpeedup = 0.25;
-// By p: kLeastSpeedup, 0.05 more, .. 1.
+// By p: kLeastSpeedup, then in steps of 0.05 up to 1.
 using SpeedupCurve = std::array<double, kSpeedups>;
 
 constexpr double speedup_at(std::size_t g) {
   return g + 1 == kSpeedups ? 1.0 : kLeastSpeedup + 0.05 * static_cast<double>(g);
 }
 
-// How sure p is before anything has run. kOwn: every task has a processor of its own; kBeyond: more
-// tasks run than there are processors.
+// The prior of p. kOwn: every task has its own processor. kBeyond: more tasks run than there are
+// processors.
 enum class SpeedupPrior : std::uint8_t { kOwn, kUnknown, kBeyond };
 
 }  // namespace malleable

@@ -1,16 +1,16 @@
-// The state of an object as bytes, and back: copies, checkpoints and comparisons of whatever is
-// kept between decisions.
+// The state of an object as bytes, and back: for copies, checkpoints and comparisons of objects
+// that are kept between decisions.
 //
-// A class says once what it keeps:
+// A class lists its state once:
 //
 //   void state(State& s) { s(slots_, id_, work_, heap_); }
 //
-// and the same line writes it and reads it. What is derived (caches, workspaces) is left out and
-// built again. A field is a number, a bool, an enumeration, text, a class with `state`, or an
-// optional, array, vector or pair of those. Equal bytes mean equal state: only values are written,
-// never padding.
+// and the same line writes and reads it. Derived data (caches, workspaces) are left out and built
+// again. A field is a number, a bool, an enumeration, text, a class with `state`, or an optional,
+// array, vector or pair of those. Equal bytes mean equal state: only values are written, never
+// padding.
 //
-// Bytes can be read by the same version of the package alone. They begin with what they are and a
+// Only the same version of the package can read the bytes. They begin with their kind and a
 // checksum, so that foreign, cut or damaged bytes are an error (std::invalid_argument) before any
 // of them is used. O(bytes).
 #pragma once
@@ -35,7 +35,7 @@ class State {
 
   bool reading() const { return reading_; }
   std::string take() { return std::move(bytes_); }
-  // What has not been read yet.
+  // The bytes that have not been read yet.
   std::string_view rest() const { return left_; }
 
   template <typename... Fields>
@@ -48,10 +48,10 @@ class State {
   static constexpr bool kPlain =
       (std::is_arithmetic_v<T> || std::is_enum_v<T>) && !std::is_same_v<T, bool>;
 
-  // Not inline: state is saved seldom, and every field of every class comes here.
+  // Not inline: saving is rare, and every field of every class calls this.
   void raw(void* data, std::size_t size);
   void need(std::size_t size) const;
-  // A length that what is left can fill.
+  // A length, which the remaining bytes must be able to fill.
   std::size_t length(std::size_t size);
 
   template <typename T>
@@ -113,7 +113,7 @@ const char* package_version();
 
 // `kind` names the class. The version is the package's.
 std::string seal_state(std::string_view kind, const std::string& content);
-// What was sealed; throws std::invalid_argument that says what is wrong with it.
+// The sealed content; throws std::invalid_argument with the reason if the bytes are refused.
 std::string_view open_state(std::string_view kind, std::string_view bytes);
 
 template <typename T>
@@ -123,7 +123,7 @@ std::string save_state(std::string_view kind, T& object) {
   return seal_state(kind, out.take());
 }
 
-// Into a new object, which is of no use if the bytes are refused.
+// Reads a state into a new object, which must not be used if the bytes are refused.
 template <typename T>
 void load_state(std::string_view kind, std::string_view bytes, T& object) {
   State in(open_state(kind, bytes));

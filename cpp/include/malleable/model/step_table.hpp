@@ -1,5 +1,5 @@
-// SLA steps of jobs or flows that come, change and leave. Those of a row stand together; what
-// nobody has any more stays until it is more than half, and then goes at once.
+// SLA steps of jobs or flows that come, change and leave. The steps of a row stand together. Steps
+// that no row uses any more stay until they are more than half, and are then removed at once.
 //
 // O(steps) to replace, amortised.
 #pragma once
@@ -24,7 +24,7 @@ class StepTable {
             std::span(penalty_).subspan(row.first, row.count)};
   }
   bool empty() const { return held_ == 0; }
-  // These in place of those that the row has.
+  // Replaces the steps of a row.
   void replace(Range& row, SlaView::Steps steps) {
     drop(row);
     row = append(steps);
@@ -32,7 +32,7 @@ class StepTable {
   }
   void drop(const Range& row) { held_ -= row.count; }
 
-  // `each(visit)` calls visit(range) for the rows that are left.
+  // Removes unused steps. `each(visit)` calls visit(range) for the remaining rows.
   template <typename Each>
   void tidy(Each each) {
     constexpr std::size_t kFew = 1024;
@@ -54,7 +54,7 @@ class StepTable {
   }
 
   std::vector<double> time_, penalty_;
-  std::size_t held_ = 0;  // by rows that are left
+  std::size_t held_ = 0;  // steps that rows use
 };
 
 }  // namespace malleable

@@ -1,9 +1,8 @@
-// What people pay for, be it a job or a flow: when it came, what it weighs, when it is due, the
-// steps of its SLA, and how large it was. The columns that all tables share, and the one place
-// where they are spelled and checked.
+// The terms of a job or a flow, by which its penalty is computed: arrival, weight, deadline, SLA
+// steps, original size. All tables share these columns; this is the one place where they are named
+// and checked.
 //
-// A view never owns; whoever owns columns validates them once and may trust them afterwards. Times
-// are absolute seconds.
+// A view never owns; the owner of columns validates them once. Times are absolute seconds.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +31,9 @@ struct SlaView {
   }
 };
 
-// Columns by name. `each` visits them all as (name, column, its length, may it be left out), those
-// first that say how many rows there are: whatever reads, shows, saves or compares a table needs no
-// other list. kAnyLength: it says itself.
+// Columns by name. `each` visits them all as (name, column, length, may it be left out), first the
+// columns that give the number of rows. Code that reads, shows, saves or compares a table needs no
+// other list. kAnyLength: the column itself gives the length.
 inline constexpr std::size_t kAnyLength = ~std::size_t{0};
 
 struct SlaColumns {
@@ -43,7 +42,7 @@ struct SlaColumns {
 
   SlaView view() const { return {offset, time, penalty}; }
   void clear();
-  void add(SlaView::Steps steps);  // of one more row
+  void add(SlaView::Steps steps);  // appends the steps of a row
 
   template <typename Self, typename Visit>
   static void each(Self& self, std::size_t offsets, Visit&& visit) {
@@ -56,7 +55,7 @@ struct SlaColumns {
 struct TermsView {
   std::span<const double> arrival, weight;
   std::span<const double> deadline;  // +infinity: none
-  std::span<const double> original;  // work when it came, which stretch divides by
+  std::span<const double> original;  // work at arrival, the divisor of stretch
   SlaView sla;
 };
 
@@ -65,10 +64,10 @@ struct TermColumns {
   SlaColumns sla;
 
   TermsView terms() const { return {arrival, weight, deadline, original, sla.view()}; }
-  // No deadline and no steps where they were left out.
+  // Fills deadlines and steps that were left out with none.
   void complete(std::size_t rows);
   void clear();
-  // One more row, that of another table.
+  // Appends a row of another table.
   void add(const TermsView& from, std::size_t row);
 
   template <typename Self, typename Visit>
@@ -81,10 +80,10 @@ struct TermColumns {
   }
 };
 
-// Throws FieldError for the first value that makes no sense and std::invalid_argument for lengths
-// that differ from `rows`, which the column `beside` has. O(rows + steps).
+// Throws FieldError for the first invalid value and std::invalid_argument for lengths other than
+// `rows`, the length of the column `beside`. O(rows + steps).
 void validate(const TermsView& terms, std::size_t rows, const char* beside = "");
-// The steps of so many rows alone.
+// The same for steps alone.
 void validate(const SlaView& sla, std::size_t rows, const char* beside = "");
 
 }  // namespace malleable

@@ -1,6 +1,6 @@
-// One object that keeps state serves one thread at a time: a second caller is told so instead of
-// corrupting it. The only thread guard: whoever calls from outside holds a UseGuard while the
-// object is read or changed, and Python's own classes use the same through `_core.UseGuard`.
+// An object with state serves one thread at a time: a second thread gets an error instead of
+// corrupting the object. This is the only thread guard: every call from outside holds a UseGuard
+// while it reads or changes the object, and Python's classes use it through `_core.UseGuard`.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ class BusyError : public std::runtime_error {
   BusyError() : std::runtime_error("the object is in use by another thread") {}
 };
 
-// Whether somebody is at it; that stays behind when the object is copied.
+// Whether a thread uses the object; a copy starts unused.
 class Busy {
  public:
   Busy() = default;

@@ -1,4 +1,5 @@
-// Which job does a free slot of a heterogeneous cluster run? The adaptive scheduler of 2011.
+// Which job does a free slot of a heterogeneous cluster run? The adaptive scheduler (the paper of
+// 2011).
 //
 // Jobs belong to classes. A matching (linear programs, section 6.2, 3) suggests classes for each
 // resource: a node type by default, a single node as printed. Choosing for a slot of node n
@@ -13,10 +14,9 @@
 // task started, the first of its next few jobs with a local block. Ties: the lower number of the
 // user. A job that had no task started for `max_wait` seconds goes before everything.
 //
-// A choice takes O(users x suggested classes); counts change in O(log jobs of the user's class) but
-// for the shift of a short array. Estimates:
-// kernel/class_estimates. The programs are solved by a function handed in, again only when a rate
-// moved by more than `threshold` or a class is new.
+// A choice takes O(users x suggested classes); counts change in O(log jobs of the user's class),
+// beside the shift of a short array. Estimates: kernel/class_estimates. The caller's function
+// solves the programs, again only when a rate moved by more than `threshold` or a class is new.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@
 namespace malleable {
 
 struct AdaptiveOptions {
-  bool grouped = false;   // one resource for nodes that are alike
+  bool grouped = false;   // equal nodes are one resource
   bool by_slots = false;  // mu = slots / execution time; false, as printed: 1 / execution time
   bool fallback = false;
   double threshold = 0.0;  // 0: solve at every arrival
@@ -45,7 +45,7 @@ struct AdaptiveOptions {
   double patience = 0.0;  // 0: the earliest job, wherever its blocks are
   bool placement = true;  // blocks go to suggested nodes
 
-  // The rows' meanings stand in the docstring of `malleable.AdaptiveLiteral`.
+  // The docstring of `malleable.AdaptiveLiteral` explains the options.
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     visit(flag("grouped", "adaptive-literal", ""), self.grouped);
@@ -62,7 +62,7 @@ struct AdaptiveOptions {
   }
 };
 
-// Nodes that are alike.
+// A group of equal nodes.
 struct AdaptiveResource {
   std::int64_t nodes = 0;
   std::int64_t slots[2] = {0, 0};  // of one node
@@ -78,7 +78,7 @@ using ClassMatcher = std::function<std::vector<double>(std::span<const double> a
 class Adaptive {
  public:
   // `resource[n]` is the resource that node n belongs to. With `generic` slots pool 0 runs both
-  // phases. Users are numbered; columns of equal length.
+  // phases. Users are numbered from 0; all their columns have equal length.
   Adaptive(std::vector<AdaptiveResource> resources, std::vector<Index> resource, bool generic,
            std::span<const double> user_minimum, std::span<const double> user_priority,
            const AdaptiveOptions& options, ClassMatcher matcher);
@@ -86,27 +86,28 @@ class Adaptive {
   Index add_user(double minimum, double priority);
   void set_user_terms(Index user, double minimum, double priority);
   Index add_class();
-  // A job comes; seconds[p * resources + g] is what a task of phase p takes on a node of resource
-  // g, as said then. Solves the programs if need be. If the matcher throws, the job has come, and
+  // A job comes; seconds[p * resources + g] is the stated time of a task of phase p on a node of
+  // resource g. Solves the programs if needed. If the matcher throws, the job has still come, and
   // its class is suggested to no resource until a later call of match() solves the programs.
   void arrived(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
                std::span<const double> seconds);
-  // A job that has arrived is there, by a number that no other one has.
+  // Adds a job that has arrived, under a new number.
   void add_job(Index job, Index job_class, Index user);
-  // Tasks of the job that a slot of this pool could start now, and those that run there.
+  // Sets the number of tasks of the job that a slot of this pool could start now, and of those that
+  // run there.
   void set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running, double now);
-  // Another user's from now on, among whose jobs it waits again.
+  // Moves the job to another user.
   void set_user(Index job, Index user, double now);
   void task_finished(Index job, Phase p, Index node, double seconds);
-  // What a job said of its tasks was too little by so many seconds, one entry a resource.
+  // A job's stated time of its tasks was too short by `seconds`, one entry a resource.
   void correct(Index job, Phase p, std::span<const double> seconds);
   void remove_job(Index job);
-  // A job with a waiting task, or kNone. `blocks` may be null: then tasks have no place. Note
-  // what was started with `started` and `set_counts`.
+  // A job with a waiting task, or kNone. `blocks`: where tasks have their blocks; null: nowhere.
+  // Tell what you start by `started` and `set_counts`.
   Index choose(Index node, int pool, double now, LocalTasks* blocks) const;
   void started(Index job, int pool, double now);
-  // Chooses for so many free slots of each resource, one after the other, as if tasks had no place;
-  // calls give(job) for each. Those tasks count as started.
+  // Chooses for the free slots of each resource, one after the other, as if tasks had no blocks;
+  // calls give(job) for each slot. Those tasks count as started.
   template <typename Give>
   void fill(std::span<const std::int64_t> free, int pool, double now, const Give& give) {
     for (Index r = 0; r < free.size(); ++r) {
@@ -121,7 +122,7 @@ class Adaptive {
   }
 
   // `copies` distinct nodes for the next block of a class: in turn over the nodes of its suggested
-  // resources, each as often as its share and slots say; other nodes where there are too few.
+  // resources, in proportion to share and slots; other nodes if there are too few.
   void place(Index job_class, std::span<Index> node);
 
   std::size_t classes() const { return estimates_.classes(); }
@@ -133,8 +134,8 @@ class Adaptive {
   Index resource_of(Index node) const { return resource_[node]; }
   Index class_of(Index job) const { return jobs_[job].job_class; }
   std::int64_t solves() const { return solves_; }
-  // By class and resource: 0 first, 1 second matching.
-  // When a node with a free slot gets a job whatever was refused; infinity if none waits.
+  // By class and resource: 0: first matching, 1: second matching. The time from which a node with a
+  // free slot gets a job in any case; infinity if none waits.
   double overdue(int pool) const;
   bool suggested(int which, Index job_class, Index resource) const;
   double share(int which, Index job_class, Index resource) const;
@@ -144,39 +145,40 @@ class Adaptive {
   // The paper's mu: jobs a second that a node could serve. The scarcer pool decides.
   double execution_rate(Index job_class, Index resource) const;
   const ClassEstimates& estimates() const { return estimates_; }
-  // Solves again if a rate moved, or at once. A matcher that throws leaves all as it was.
+  // Solves again if a rate moved, or `always`. A matcher that throws changes nothing.
   void match(double now, bool always);
 
-  // All but the matcher.
+  // The state without the matcher.
   void state(State& s);
 
  private:
   struct Job {
     Index job_class = 0, user = 0;
     std::int64_t waiting[2] = {0, 0}, running[2] = {0, 0};
-    double stamp[2] = {0.0, 0.0};  // last start, or since when tasks wait
+    double stamp[2] = {0.0, 0.0};  // last start of a task, or the time since which tasks wait
     Index before[2] = {kNone, kNone}, after[2] = {kNone, kNone};
-    std::int64_t sequence = 0;  // that jobs come in
+    std::int64_t sequence = 0;  // order in which jobs come
 
     void state(State& s) { s(job_class, user, waiting, running, stamp, before, after, sequence); }
   };
   struct User {
     double minimum = 0.0, priority = 1.0;
     std::int64_t running = 0;
-    std::int64_t jobs[2] = {0, 0};             // with waiting tasks
-    std::vector<std::vector<Index>> queue[2];  // by class: jobs with waiting tasks, as they came
+    std::int64_t jobs[2] = {0, 0};  // with waiting tasks
+    // by class: jobs with waiting tasks, in order of arrival
+    std::vector<std::vector<Index>> queue[2];
 
     void state(State& s) { s(minimum, priority, running, jobs, queue); }
   };
   struct Matching {
     std::vector<double> share;            // by class and resource
     std::vector<std::vector<Index>> set;  // by resource: classes, ascending
-    std::vector<double> arrival;          // rates that it is for
+    std::vector<double> arrival;          // rates that the matching is for
 
     void state(State& s) { s(share, set, arrival); }
   };
   struct Ring {
-    std::vector<Index> node;  // worked out when needed
+    std::vector<Index> node;  // computed when needed
     std::size_t next = 0;
 
     void state(State& s) { s(next); }
@@ -185,7 +187,7 @@ class Adaptive {
   void link(Index job, int pool, double now);
   void unlink(Index job, int pool);
   Index first_of(const User& user, int pool, const std::vector<Index>& set) const;
-  // For any node of a resource, whatever its blocks.
+  // A choice for any node of a resource, without regard to blocks.
   Index choose_on(Index resource, int pool, double now) const;
   Index ask(bool minimum, const std::vector<Index>& set, int pool) const;
   Index local(Index job, Index node, int pool, double now, LocalTasks* blocks) const;

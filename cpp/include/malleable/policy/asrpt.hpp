@@ -1,21 +1,19 @@
-// ASRPT and DSRPT: map tasks as a virtual SRPT would run them, reduce tasks as soon as may be
+// ASRPT and DSRPT: map tasks as a virtual SRPT would run them, reduce tasks as soon as possible
 // (Zheng, Shroff, Sinha 2013, section VI).
 //
 // Both keep SRPT without precedence between map and reduce (kernel virtual_srpt), step by step.
 //
 // ASRPT (algorithm 1) grants machines in four turns, each in the order of available work: the work
 // left, reduce alone once the last map task has run, ties to the earlier job.
-//   1  what runs and may not be interrupted keeps its machine
-//   2  map tasks that the virtual SRPT runs in this step
-//   3  reduce tasks that may start
-//   4  map tasks left
-// A plan is for one step: what the virtual SRPT gave in earlier steps and the cluster could not
-// follow is not owed. O((s + g) log n) a decision with s jobs in the virtual step, g grants and n
-// live jobs; O(log n) a change.
+//   1 a task that runs and may not be interrupted keeps its machine 2 map tasks that the virtual
+//   SRPT runs in this step 3 reduce tasks that may start 4 map tasks left
+// A plan is for one step: machines of earlier virtual steps that the cluster could not give are not
+// made up for. O((s + g) log n) a decision with s jobs in the virtual step, g grants and n live
+// jobs; O(log n) a change.
 //
 // DSRPT runs exactly the virtual map tasks; the reduce work of a virtual step joins a queue at its
 // end, first come first served by the machines left over. Reduce tasks must be interruptible. A job
-// that ends before its estimate says so leaves the virtual steps, too.
+// that ends earlier than estimated leaves the virtual steps, too.
 #pragma once
 
 #include "malleable/kernel/indexed_heap.hpp"
@@ -39,7 +37,7 @@ class PlannedMaps : public SlottedPolicy {
   std::int64_t grant(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                      bool fresh, bool unlocking, std::vector<SlottedGrant>& grants);
 
-  // The grant of a row in this decision, if there is one.
+  // The grant of a row in this decision, or null.
   SlottedGrant* find(Index row, std::vector<SlottedGrant>& grants) const {
     return place_[row] == kNone ? nullptr : &grants[place_[row]];
   }
@@ -53,7 +51,7 @@ class PlannedMaps : public SlottedPolicy {
     Index row;
   };
   VirtualSrpt virtual_;
-  std::vector<Index> handle_;  // of a row's job in the virtual SRPT
+  std::vector<Index> handle_;  // by row: handle of its job in the virtual SRPT
   std::vector<Planned> planned_;
   std::vector<Index> place_;  // of a row's grant
 };
@@ -86,7 +84,7 @@ class Dsrpt final : public SlottedPolicy {
  private:
   struct Batch {
     std::int64_t sequence;
-    double work;  // infinite: all that the job has left, whatever the estimate said
+    double work;  // infinite: all work that the job has left, also beyond its estimate
     Index row;
 
     void state(State& s) { s(sequence, work, row); }

@@ -1,24 +1,24 @@
-// Backfill: rigid jobs, each of which runs on exactly so many slots or waits, and malleable ones
-// between them.
+// Backfill: rigid jobs, each of which runs on exactly its number of slots or waits, and malleable
+// jobs between them.
 //
-// The queue stands in an order. FCFS starts its first jobs and stops at the first that does not
-// fit. EASY gives that one a reservation: jobs that run are taken by their expected ends until it
-// fits (the shadow time; what is left over then is spare), and later jobs start that end before, or
-// that use no more than what is spare (Lifka 1995; as printed in Mu'alem and Feitelson 2001).
+// The queue has an order. FCFS starts its first jobs and stops at the first job that does not fit.
+// EASY gives that job a reservation: it adds up the slots of running jobs by their expected ends
+// until the job fits (the shadow time; slots left over then are spare), and starts later jobs that
+// end before, or that use only spare slots (Lifka 1995; as printed in Mu'alem and Feitelson 2001).
 // Example: 4 slots, 3 of them busy until 10. The first job wants 4 slots, so its shadow time is 10
 // and nothing is spare; behind it, one on 1 slot for 8 s starts at 1, one for 12 s does not.
-// CONSERVATIVE gives every job the earliest place that those before it leave, again at each event.
-// Times are those that users ask for, and where they say nothing estimates; a job that outlives its
-// time is expected to end at once.
+// CONSERVATIVE gives every job the earliest place that earlier jobs leave, again at each event.
+// Times are requested times, or estimates if there are none; a job that outlives its time is
+// expected to end at once.
 //
-// AUTO asks what would come of the jobs that are here: it plays EASY to its end with several orders
-// of the queue and follows the one whose jobs end first by the objective, until the next event.
-// Orders: arrival, shortest first, seconds times the square root of slots, and shortest first where
-// only a job that waited for long has a reservation. In each of them a job goes first, by arrival,
-// once it has waited for so many times what all work that was here when it came takes on all slots:
-// four times for mean responses, twenty times for slowdowns. Work counts by the part of requested
-// times that jobs have really used so far. The order is chosen again when as many
-// jobs have come or ended as a part in 32 of those that wait.
+// AUTO simulates: it plays EASY for the present jobs to their end with several orders of the queue,
+// and follows the order with the best objective until the next event. Orders: arrival, shortest
+// first, seconds times the square root of slots, and shortest first where only a job that waited
+// for long has a reservation. In each of them a job goes first, by arrival, once it has waited for
+// so many times what all work that was here when it came takes on all slots: four times for mean
+// responses, twenty times for slowdowns. Work counts by the part of requested times that jobs have
+// really used so far. The order is chosen again when as many jobs have come or ended as a part in
+// 32 of those that wait.
 //
 // Nodes in other partitions, and nodes with so much memory and so many GPUs, are cells: what is
 // free is known of each cell. A job starts where its partition has room for all its tasks; a
@@ -73,11 +73,11 @@ class Backfill final : public ClusterPolicy {
     double key = 0.0;
     Index rank = 0, job = 0;
     Phase phase = kMap;
-    std::int64_t width = 1, tasks = 0;  // that may start
+    std::int64_t width = 1, tasks = 0;  // tasks that may start
     double seconds = 0.0, since = 0.0, weight = 1.0;
-    double overdue = 0.0;  // from then on it goes first
+    double overdue = 0.0;  // time from which it goes first
   };
-  struct Bundle {  // tasks that run, and are expected to end together
+  struct Bundle {  // running tasks that are expected to end together
     double end;
     Index rank, job;
     std::int64_t slots;
@@ -87,7 +87,7 @@ class Backfill final : public ClusterPolicy {
   };
   struct Job {
     double since = -1.0;  // it has waited
-    double work = 0.0;    // slot-seconds that were here then
+    double work = 0.0;    // slot-seconds of work that were present then
     double key[2] = {0.0, 0.0};
     std::int64_t running[2] = {0, 0};
     bool waits[2] = {false, false};
@@ -103,13 +103,13 @@ class Backfill final : public ClusterPolicy {
 
     void state(State& s) { s(running, follows, changes); }
   };
-  struct Usage {  // of a user: slot-seconds that fade, and slots that are held now
+  struct Usage {  // of a user: fading sum of slot-seconds, and slots held now
     double used = 0.0;
     std::int64_t slots = 0;
 
     void state(State& s) { s(used, slots); }
   };
-  struct Taken {  // of a place in the queue so many tasks, on nodes of a cell
+  struct Taken {  // so many tasks of a place in the queue, on nodes of a cell
     Index place, cell;
     std::int64_t tasks;
 
@@ -126,8 +126,8 @@ class Backfill final : public ClusterPolicy {
   // One of AUTO's orders, or EASY's only one.
   struct Play {
     std::vector<Index> order;  // places in the queue
-    bool holds = true;         // the first job that does not fit has a reservation
-    std::vector<Taken> first;  // what starts now, by place
+    bool holds = true;         // the first job that does not fit gets a reservation
+    std::vector<Taken> first;  // tasks that start now, by place
   };
 
   std::size_t place_of(const Pool& pool, double key, Index rank) const;
@@ -174,18 +174,19 @@ class Backfill final : public ClusterPolicy {
   double first_ = kInfinity;  // arrival
   std::vector<Usage> usage_;  // by user
   double aged_ = 0.0;
-  double asked_ = 0.0, used_ = 0.0;  // slot-seconds of bundles that ended
+  double asked_ = 0.0, used_ = 0.0;  // slot-seconds of ended bundles: requested, and used
   std::vector<Cell> cells_;
-  bool apart_ = false;                              // it matters on which node a job runs
+  // nodes differ, so it matters on which node a job runs
+  bool apart_ = false;
   std::vector<Index> cell_of_;                      // by node
-  std::vector<std::pair<Index, Taken>> announced_;  // jobs that start, where
+  std::vector<std::pair<Index, Taken>> announced_;  // jobs that start, and their cells
   Room room_, passed_, later_, then_, played_, window_;
   std::vector<double> shadow_;  // by cell: when its reservation begins
   std::vector<Play> plays_;
   std::vector<Taken> taken_, step_, step_taken_;
   std::vector<Bundle> ends_, ahead_;
   std::vector<std::int64_t> left_, free_on_;
-  // CONSERVATIVE's times, and what is free of each cell from each of them on.
+  // CONSERVATIVE: times, and the free slots of each cell from each time on.
   std::vector<double> times_;
   std::vector<NodeRoom> steps_;
 };

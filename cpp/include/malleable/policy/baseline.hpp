@@ -1,9 +1,8 @@
 // The schedulers that FLEX is measured against (FLEX, sections 1 and 4).
 //
-// FIFO packs by arrival and obeys maxima only. FAIR holds integer water-filling and draws it again
-// at every completion. WDEQ is FAIR with weights and knows no sizes (see water_filling.hpp). FIFO:
-// O(J log J). FAIR, WDEQ: O(J) a completion. Kernels: malleable_packing, water_filling,
-// lower_bound.
+// FIFO packs by arrival and obeys maxima only. FAIR shares slots by integer water-filling, again at
+// every completion. WDEQ is FAIR with weights and knows no sizes (see water_filling.hpp). FIFO: O(J
+// log J). FAIR, WDEQ: O(J) a completion. Kernels: malleable_packing, water_filling, lower_bound.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +16,13 @@
 
 namespace malleable {
 
-// What water-filling raises to a common level.
+// The quantity that is equal for all jobs: none (an order decides), slots, or slots over weight.
 enum class Shares : std::uint8_t { kByOrder, kEqual, kWeighted };
 
 class Baseline {
  public:
-  // By `arrival`, ties by index. Minima are dropped from a copy of the instance; the bound is one
-  // for schedules that need not keep them either.
+  // By `arrival`, ties by index. Minima are dropped from a copy of the instance; the bound, too,
+  // holds for schedules without minima.
   void fifo(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
             std::span<const double> arrival, Plan& plan);
 

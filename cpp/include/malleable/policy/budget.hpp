@@ -7,8 +7,8 @@
 
 namespace malleable {
 
-// Says whether so many seconds have passed since now; never, and without asking the clock, where
-// they are infinite.
+// A function that says whether `seconds` have passed since now. If they are infinite, it never
+// reads the clock.
 inline std::function<bool()> over_budget(double seconds) {
   using Clock = std::chrono::steady_clock;
   if (!std::isfinite(seconds)) return [] { return false; };

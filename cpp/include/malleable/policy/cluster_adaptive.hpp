@@ -1,21 +1,21 @@
-// The adaptive scheduler on a cluster: what happens there is told to it, and it chooses jobs for
-// nodes with a free slot (policy/adaptive has the rules).
+// The adaptive scheduler on a cluster: passes events to policy/adaptive, which has the rules, and
+// chooses jobs for nodes with a free slot.
 //
 // Resources are groups of nodes with equal slots, rate, storage and link, or single nodes. Jobs are
-// of one class that have equal priority of their user and are runs of one program; where programs
-// are unknown, equal priority and equal numbers of tasks and estimated seconds of both phases, each
-// to the next power of four. A task's seconds on a resource are first taken to be its estimate by
-// the node's rate, and its block by the node's storage. Jobs may have rates of their own for types
-// of nodes. A simulation knows these rates at first, and types of nodes are then resources of their
-// own. A scheduler hears of the rates when jobs come: rates that differ between nodes of one
-// resource are refused.
+// of one class if their users have equal priority and they are runs of one program. If programs are
+// unknown, jobs of one class have users of equal priority, and equal numbers of tasks and estimated
+// seconds of both phases, each to the next power of four. The first estimate of a task's seconds on
+// a resource is its estimate over the node's rate, plus its block over the node's storage. Jobs may
+// have rates of their own for types of nodes. A simulation knows these rates at first, and types of
+// nodes are then resources of their own. A scheduler hears of the rates when jobs come: rates that
+// differ between nodes of one resource are refused.
 //
 // If the matcher throws, the next decision or choice throws it on, and the one after that solves
 // the programs again.
 //
-// A decision says which jobs the free slots would go to by the same rule, taking them to be spread
-// over the nodes as all slots are: O(jobs + nodes), and a choice for each free slot while tasks
-// wait. Policies: adaptive-literal.
+// A decision gives free slots by the same rule, as if they were spread over the nodes like all
+// slots: O(jobs + nodes), plus a choice for each free slot while tasks wait. Policies:
+// adaptive-literal.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class ClusterAdaptive final : public ClusterPolicy {
 
   Style style() const override { return Style::kNode; }
   bool listens() const override { return true; }
-  // Slots become free though nothing else changes, and who waits becomes overdue.
+  // The answer changes with time alone, because jobs that wait become overdue.
   bool depends_on_time() const override { return true; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
@@ -45,7 +45,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   void job_finished(const ClusterState& state, Index job) override;
   void estimate_said(const ClusterState& state, Index job, Phase p, double before) override;
   void check_node_rates(const ClusterState& state, std::span<const double> rates) const override;
-  // Its class stays: it came as what it was.
+  // The job's class stays, because its arrival was counted there.
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
   void task_finished(const ClusterState& state, Index job, Phase p, Index node,
@@ -64,7 +64,7 @@ class ClusterAdaptive final : public ClusterPolicy {
     auto operator<=>(const Key&) const = default;
     void state(State& s) { s(priority, program, shape); }
   };
-  // After begin().
+  // Call it after begin() only.
   const Adaptive& scheduler() const { return *scheduler_; }
   std::vector<Key> classes() const;
 
@@ -78,14 +78,14 @@ class ClusterAdaptive final : public ClusterPolicy {
   ClassMatcher matcher_;
   std::unique_ptr<Adaptive> scheduler_;
   std::map<Key, Index> classes_;
-  std::vector<std::uint8_t> known_;  // jobs that the scheduler has
-  std::exception_ptr failed_;        // what the matcher threw, until it is thrown on
-  bool unsolved_ = false;            // the programs, since then
-  std::vector<Index> example_;       // a node of each resource
+  std::vector<std::uint8_t> known_;  // jobs that scheduler_ knows
+  std::exception_ptr failed_;        // exception of the matcher, until it is rethrown
+  bool unsolved_ = false;            // the programs are unsolved since the exception
+  std::vector<Index> example_;       // one node of each resource
   std::vector<double> seconds_;
   std::vector<std::int64_t> free_;
   std::vector<Index> told_[2];  // by pool: jobs to which the last decision gave free slots
-  // Of the decision at hand: by job the slots that it gives, and what is chosen from.
+  // Workspace of a decision: by job the slots that it gives, and the free slots left.
   std::vector<double> more_;
   std::vector<Index> before_;
   std::unique_ptr<Adaptive> trial_;

@@ -1,16 +1,15 @@
 // AUTO on generic slots: FLEX's shares for jobs, FlowFlex's order for flows.
 //
-// FLEX serves whatever is ready. Of a flow of several jobs that is one stage: a long flow's last
-// stage looks like a short job, and a short flow's first stage hides how much comes behind it. So
-// while a job of such a flow is here, flows are put in order whole (policy/cluster_flow), and free
-// slots go by that order, to stages too that become ready between two decisions; jobs of their own
-// are flows of one job. Else AUTO is what it is without flows (policy/cluster_epoch).
+// FLEX sees only ready jobs, that is, one stage of a flow of several jobs: a long flow's last stage
+// looks like a short job, and a short flow's first stage hides the work behind it. So while a job
+// of such a flow is present, whole flows are ordered (policy/cluster_flow), and free slots go by
+// that order, also to stages that become ready between two decisions; single jobs count as flows of
+// one job. Otherwise AUTO decides as without flows (policy/cluster_epoch).
 //
-// FlowFlex knows no minima: while a job with one is here, FLEX serves stages.
+// FlowFlex knows no minima: while a job with a minimum is present, FLEX serves stages.
 //
-// An event takes what the policy at work does and O(1). When the other one takes over, it looks at
-// all jobs and flows that are here, once. Policies: cluster_epoch,
-// cluster_flow.
+// An event costs what the acting policy costs, and O(1). When the other policy takes over, it looks
+// at all present jobs and flows once. Policies: cluster_epoch, cluster_flow.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +40,7 @@ class ClusterAuto final : public ClusterPolicy {
     return by_flow_ ? "flow by flow" : jobs_.rule(state);
   }
   void begin(const ClusterState& state) override;
-  // A flow's jobs are all added at once.
+  // All jobs of a flow are added in one call.
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState& state, Index job) override;
@@ -56,8 +55,8 @@ class ClusterAuto final : public ClusterPolicy {
 
   ClusterEpoch jobs_;
   ClusterFlow flows_;
-  bool by_flow_ = false;  // who decides
-  // Jobs that are here with a minimum; known while a flow of several jobs is here.
+  bool by_flow_ = false;  // policy/cluster_flow decides
+  // Present jobs with a minimum; kept only while a flow of several jobs is present.
   std::vector<std::uint8_t> guaranteed_;
   std::int64_t minima_ = 0;
   bool watches_ = false;

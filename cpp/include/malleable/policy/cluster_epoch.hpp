@@ -4,21 +4,21 @@
 // its work left as estimated, as many slots at most as it has unfinished tasks. Ties go to the job
 // whose phase became ready first, then to the one that arrived first. Between users, slots are
 // shared first: water-filling weighted by priority over what their jobs could use, each user's
-// minimum first (policy/user_shares); then each user has an epoch. A
-// decision costs what the epochs' do and O(log n) for each job that changed. FIFO for all
-// users alike needs no decisions: jobs rank by arrival. Jobs that say a p below 1 share slots by it
-// (policy/concave), but for FAIR and WDEQ without start conditions and pool minima. A phase that
-// starts together waits in its epoch (policy/epoch/start), and its user has at least the minima of
-// such phases that have started. Kernels: power_shares, incremental_order; policies: epoch.
+// minimum first (policy/user_shares); then each user has an epoch. A decision costs what the
+// epochs' do and O(log n) for each job that changed. FIFO over all users needs no decisions: jobs
+// rank by arrival. Jobs with a stated p below 1 share slots by policy/concave, except with FAIR and
+// WDEQ without start conditions and pool minima. A phase that starts together waits in its epoch
+// (policy/epoch/start), and its user has at least the minima of such phases that have started.
+// Kernels: power_shares, incremental_order; policies: epoch.
 //
-// AUTO is FLEX that fills targets in its order and asks what ended tasks have shown
-// (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and guarantees:
-// where s tasks of a phase do s^p, jobs share by size (kernel/power_shares), as steeply as costs
-// least over what is believed of p and over what keeps coming (kernel/share_exponent): from equal
-// shares to the order. Where no job can use two slots p does not matter, and the order is best.
-// While there are no more jobs than slots, and decisions hold no longer than a task takes, a job of
-// which little is known gets one slot until its tasks have shown more: the order of all others
-// depends on what they show.
+// AUTO is FLEX that fills targets in its order and uses what ended tasks have shown
+// (scheduler/job_estimates). It does so if its order is Smith's and all minima are guarantees of
+// single jobs. If s tasks of a phase do s^p, jobs share slots by size (kernel/power_shares), with
+// the exponent of least expected cost given the posterior of p and the load
+// (kernel/share_exponent): from equal shares to the order. If no job can use two slots, p does not
+// matter and the order is best. While there are no more jobs than slots, and a decision holds no
+// longer than a task takes, a job of which little is known gets one slot until its tasks have shown
+// more, because the order of all other jobs depends on that.
 #pragma once
 
 #include <array>
@@ -44,11 +44,11 @@ class ClusterFifo final : public ClusterPolicy {
 
 class ClusterEpoch final : public ClusterPolicy {
  public:
-  // With `at_least_one`, minima are 1 at least: a task of every ready phase runs soon, so that its
+  // With `at_least_one`, minima are at least 1: a task of every ready phase runs soon, so that its
   // work can be estimated. With `by_user`, users share first. `pool_minimum` is a part of each
   // pool's slots that its jobs are guaranteed in equal shares, rounded down, beyond their own
-  // minima (section 4.2: all jobs in one pool that has a minimum).
-  // With `asks`, FLEX asks what was learnt (see above).
+  // minima (section 4.2: all jobs in one pool that has a minimum). With `asks`, FLEX uses what was
+  // learnt (see above).
   ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
                double pool_minimum = 0.0, bool asks = false);
 
@@ -68,7 +68,7 @@ class ClusterEpoch final : public ClusterPolicy {
   void decide(const ClusterState& state, int pool, Answer& answer) override {
     decide(state, pool, state.changed[pool], answer);
   }
-  // Where these jobs are others than at the last decision.
+  // Updates jobs that changed since the last decision.
   void decide(const ClusterState& state, int pool, std::span<const Index> changed, Answer& answer);
   double precedence(const ClusterState& state, Index job, int pool,
                     std::int64_t running) const override;
@@ -86,10 +86,11 @@ class ClusterEpoch final : public ClusterPolicy {
   };
   struct Share {
     Epoch epoch;
-    std::vector<Index> job;            // by id
-    IncrementalOrder<Placed> by_size;  // where shared so; made anew from the epoch's jobs when read
-    double most = 0.0;                 // slots that its jobs could use
-    std::int64_t wide = 0;             // jobs that could use several
+    std::vector<Index> job;  // by id
+    // jobs by size, if slots are shared by size; rebuilt from the epoch's jobs when a state is read
+    IncrementalOrder<Placed> by_size;
+    double most = 0.0;      // slots that its jobs could use
+    std::int64_t wide = 0;  // jobs that could use several
     bool changed = false;
     std::int64_t before = -1;  // slots at the last decision
 
@@ -120,13 +121,13 @@ class ClusterEpoch final : public ClusterPolicy {
   bool at_least_one_, by_user_;
   bool depends_on_time_ = false, time_matters_ = false;
   bool sizeless_ = false, follows_objective_ = false;  // shares need no sizes
-  bool starts_ = false;                                // some phase may wait until it starts
+  bool starts_ = false;                                // some phase may have a start condition
   double pool_minimum_;
   bool asks_, may_share_ = false, can_share_ = false;
   std::vector<Share> shares_[2];               // by pool and user
   std::vector<std::int64_t> id_[2], most_[2];  // by job
-  // By job, where shared by size: its part of its share's slots, about; whether its work or counts
-  // are others than its share's order knows; the stamp of its entry there.
+  // By job, if slots are shared by size: its approximate part of its share's slots; whether its
+  // work or counts changed since by_size was updated; the stamp of its entry in by_size.
   std::vector<double> part_[2];
   std::vector<std::uint8_t> stale_[2];
   std::array<bool, 2> few_{true, true};  // no more jobs than slots, at the last decision
@@ -135,7 +136,7 @@ class ClusterEpoch final : public ClusterPolicy {
   PowerShares by_size_;
   ComingLoad coming_;
   std::vector<Index> changed_;
-  // Of a share's epoch: jobs that have changed, that are new, that are gone.
+  // Workspace for one share's epoch: changed jobs, new jobs, gone jobs.
   std::vector<std::int64_t> ids_, gone_;
   JobColumns old_, new_;
   std::vector<Kind> new_kind_;

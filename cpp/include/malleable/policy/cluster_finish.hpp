@@ -3,24 +3,25 @@
 //
 // Nodes of one type and rate are a kind. A task of t seconds takes t / r on a kind whose rate for
 // its job and phase is r. For a free slot of kind k:
-//   1. if a user with a task that waits has fewer slots than his minimum share, the one with the
-//      largest (minimum - running) x priority gets it for his first job, whatever the kind;
-//   2. else, of jobs in order, the first for which t / r_k <= t / r_k' + (W_k' + t / r_k') / c_k'
-//      for every other kind k' that has slots. c_k' are its slots, W_k' the work there of tasks of
-//      the jobs before it that refused this slot, each on the kind where it would end first. Jobs
-//      below a minimum of their own come first, on any kind. A job whose blocks are elsewhere lets
-//      others go first for 10 s (delay scheduling) from when it could first have had a slot.
-// Maps and reduces with slots of their own are apart. If all refuse, the slot idles until the next
-// event. The order: work left at the best rates over weight for response, times the size for
-// stretch, each times (seconds here / on the best kind), deadlines where the objective has some,
-// arrivals for the largest response.
+//   1. if some users with a waiting task have fewer slots than their minimum shares, the user with
+//   the largest (minimum - running) x priority gets it for the user's first job, on any kind;
+//   2. otherwise the first job in the order gets it for which t / r_k <= t / r_k' + (W_k' + t /
+//      r_k') / c_k' for every other kind k' that has slots. Here c_k' are the slots of kind k', and
+//      W_k' is the work on it of tasks of earlier jobs that refused this slot, each on the kind
+//      where it would end first. Jobs below a minimum of their own come first, on any kind. A job
+//      whose blocks are elsewhere lets others go first for 10 s (delay scheduling) from the time at
+//      which it could first have had a slot.
+// Maps and reduces with separate slots are decided separately. If all jobs refuse, the slot idles
+// until the next event. The order: work left at the best rates over weight for response, times the
+// size for stretch, each times (seconds on this kind / on the best kind); deadlines if the
+// objective has them; arrivals for the largest response.
 //
-// Copies of a block go to the nodes that would be done with it first, had they to run all tasks
+// Copies of a block go to the nodes that would be done with it first if they had to run all tasks
 // whose blocks they have: O(kinds + log nodes) each.
 //
-// Nodes that leave or come, and slots that change, count at once: a kind without slots is waited
-// for by nobody. A change of a job takes O(kinds + log jobs), a choice O(users + kinds x jobs that
-// refuse). Source: adaptive, sections 6.1 and 6.2, with its linear programs left out.
+// Nodes that leave or come, and slots that change, count at once: no job waits for a kind without
+// slots. A change of a job takes O(kinds + log jobs), a choice O(users + kinds x jobs that refuse).
+// Source: adaptive, sections 6.1 and 6.2, with its linear programs left out.
 #pragma once
 
 #include <set>
@@ -56,7 +57,7 @@ class ClusterFinish final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
 
  private:
-  using Place = std::pair<double, Index>;  // in order: the key, the job
+  using Place = std::pair<double, Index>;  // (key, job), in order
   using Places = std::set<Place>;
 
   double seconds(const ClusterState& state, Index job, Phase p, Index kind) const;
@@ -74,19 +75,21 @@ class ClusterFinish final : public ClusterPolicy {
   bool refuses(const ClusterState& state, Index job, Phase p, Index kind, int pool);
 
   Kind kind_;
-  bool of_deadlines_, by_work_;         // what the order goes by; else arrivals
+  // the order is by deadlines, or by work; otherwise by arrivals
+  bool of_deadlines_, by_work_;
   std::vector<Index> of_;               // by node: its kind
-  std::vector<Index> example_;          // by kind: a node
+  std::vector<Index> example_;          // by kind: one node of it
   std::vector<std::int64_t> slots_[2];  // by kind
   Places order_[2];
   std::vector<Places> own_[2];  // by user
-  // By pool and job: where it stands, and whose it is there.
+  // By pool and job: its key in the order, and its user there.
   std::vector<double> key_[2];
   std::vector<std::size_t> user_[2];
   std::vector<std::uint8_t> inside_[2];
-  std::vector<double> ahead_;    // by kind: W, of the choice at hand
-  std::vector<double> skipped_;  // by job: since when it waits for a node with its blocks, -1: not
-  double again_ = kInfinity;     // when the first of those takes any node
+  std::vector<double> ahead_;  // by kind: W in the present choice
+  // by job: the time since which it waits for a node with its blocks; -1: it does not
+  std::vector<double> skipped_;
+  double again_ = kInfinity;  // the time at which the first of those takes any node
   // By node: seconds that a slot takes for the blocks there; by kind: its nodes in that order.
   std::vector<double> load_;
   std::vector<Places> least_;

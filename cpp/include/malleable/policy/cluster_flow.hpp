@@ -1,24 +1,24 @@
 // FlowFlex on a cluster with generic slots: whole flows, epoch by epoch (FlowFlex, section 5.2).
 //
-// An epoch of flows (policy/flow_epoch) puts flows in order. This file tells it of jobs. When the
-// first job of a flow comes, the whole flow comes. Map and reduce phase are jobs of their own
-// there, reduces after maps, each with the work left, as estimated, and as many slots at most as it
-// has unfinished tasks; a cluster job has the slots of its first unfinished phase, for tasks of
-// both. Jobs that have not come have the work that they are believed to have. Coalesced as soon as
-// slow start lets reduces in, as the paper has it, a long reduce phase would seem to have as many
-// slots as the maps beside it (docs/internals/deviations.md). A flow counts by its earliest
-// arrival, largest weight and latest deadline.
+// An epoch of flows (policy/flow_epoch) orders the flows. This file turns cluster jobs into its
+// jobs. When the first job of a flow comes, the whole flow is added. There the map phase and the
+// reduce phase are separate jobs, reduces after maps, each with its estimated work left, and at
+// most as many slots as it has unfinished tasks. A cluster job gets the slots of its first
+// unfinished phase, for tasks of both. Jobs that have not come count with their estimated work. The
+// paper joins the phases as soon as slow start lets reduces in; then a long reduce phase would seem
+// to have as many slots as the maps beside it (docs/internals/deviations.md). A flow counts by its
+// earliest arrival, largest weight and latest deadline.
 //
-// Jobs are ranked flow by flow in the epoch's order, within a flow the longest path first, those
-// too that wait for others or have not come: a job that becomes ready between two decisions takes
-// free slots by its rank at once. Ranks are prices where the order is one of prices, so that those
-// of flows that did not change stay.
+// Jobs are ranked flow by flow in the epoch's order, within a flow the longest path first. Jobs
+// that wait for others or have not come are ranked, too, so that a job that becomes ready between
+// two decisions takes free slots by its rank at once. If the order is one of prices, ranks are
+// prices, so that the ranks of unchanged flows stay.
 //
-// The literal policy has the slots of its epoch as targets. With `targets` ranks are told by way of
-// precedence, beside targets of what the order comes to, for a policy that has targets at other
-// times (policy/cluster_auto); it says when. With `by_user` users share the slots first
-// (policy/user_shares); then each user has an epoch; a flow belongs to its first job's user. O(jobs
-// + parents) a decision, beside the epoch's. Policies: flow_epoch, user_shares.
+// The literal policy uses the slots of its epoch as targets. With `targets`, ranks are given as
+// precedence, beside targets that show what the order leads to. That is for policy/cluster_auto,
+// which has targets at other times and says when to start. With `by_user` users share the slots
+// first (policy/user_shares); then each user has an epoch; a flow belongs to its first job's user.
+// O(jobs + parents) a decision, beside the epoch's. Policies: flow_epoch, user_shares.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ struct ClusterFlowOptions {
   Kind kind = Kind::kResponse;
   std::uint64_t effort = 0;
   bool by_user = false;
-  bool targets = false;  // beside ranks, by which slots are filled: what the order comes to
+  bool targets = false;  // beside ranks, which decide: targets that the order leads to
 };
 
 class ClusterFlow final : public ClusterPolicy {
@@ -55,7 +55,7 @@ class ClusterFlow final : public ClusterPolicy {
   double precedence(const ClusterState& state, Index job, int pool,
                     std::int64_t running) const override;
   void begin(const ClusterState& state) override;
-  // A flow's jobs are all added at once.
+  // All jobs of a flow are added in one call.
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
@@ -63,37 +63,38 @@ class ClusterFlow final : public ClusterPolicy {
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
 
-  // With `targets`: decides from now on, or somebody else does; then flows are counted alone.
+  // With `targets`: whether this policy decides from now on. If not, it only counts flows.
   void start(const ClusterState& state);
   void stop(const ClusterState& state);
-  // Flows of several jobs, of which one has come, and one is not done.
+  // The number of flows of several jobs with a job that has come and a job that is not done.
   std::int64_t several() const { return several_; }
   bool is_done(Index job) const { return place_[job] == Place::kDone; }
 
  private:
   static constexpr std::int64_t kAbsent = -1;
   struct Flow {
-    double size = 0.0;            // work when it came
+    double size = 0.0;            // work at arrival
     std::vector<Index> jobs;      // in the order of the table
     std::int64_t unfinished = 0;  // of them
     bool here = false;
     std::size_t user = 0;
-    std::int64_t id = kAbsent;  // in the epoch of its side
-    std::vector<Index> line;    // jobs that are not done, the longest path first, as last decided
+    std::int64_t id = kAbsent;  // id in the epoch of its side
+    std::vector<Index> line;    // unfinished jobs, longest path first, at the last decision
 
     void state(State& s) { s(size, jobs, unfinished, here, user, id, line); }
   };
-  // Of a user, or of all.
+  // The flows of one user, or of all users.
   struct Side {
     FlowEpoch epoch;
     std::vector<Index> flow;  // number, by id
-    double most = 0.0;        // slots that its jobs can use
+    double most = 0.0;        // slots that the side's jobs can use
 
     void state(State& s) { s(epoch, flow, most); }
   };
-  using Phases = std::array<bool, 2>;  // those that stand in the table: with tasks, or the only one
+  // whether map and reduce phase are in the table: those with tasks, or the only one
+  using Phases = std::array<bool, 2>;
   enum class Place : std::uint8_t { kOutside, kHere, kDone };
-  // Of a phase.
+  // What is left of a phase.
   struct Left {
     double work;
     std::int64_t most;
@@ -125,26 +126,27 @@ class ClusterFlow final : public ClusterPolicy {
   void rank(Side& side, const FlowEpoch::Order& order, Answer& answer);
   void put(Index job, double rank, Answer& answer);
   double rank_now(const ClusterState& state, Index job) const;
-  // Its first phase that is not done, in the table.
+  // The job's first unfinished phase in the table.
   const FlowTable::Job& phase_of(const FlowTable::Flow& told, Index job) const {
     const FlowTable::Job* first = &told.jobs[at_[job]];
     return first->open() || at_[job] + 1 == ends_[job] ? *first : first[1];
   }
 
   ClusterFlowOptions options_;
-  bool serves_ = true;  // whether epochs are told of flows
+  bool serves_ = true;  // whether flows are added to epochs
   UserShares between_;
   std::vector<double> usable_;
   std::vector<Side> sides_;
   std::vector<Flow> flows_;
   std::int64_t several_ = 0;
-  std::vector<Place> place_;          // by job
-  std::vector<Index> at_, ends_;      // by job: the places of its phases in its flow's table
-  std::vector<Phases> phases_;        // by job, as its flow's table has them
-  mutable std::vector<double> rank_;  // by job, in targets' order once somebody looked
-  std::vector<double> most_;          // by job: slots that it can use
-  double guess_[2] = {0.0, 0.0};      // of tasks of which nobody said anything
-  // What is told.
+  std::vector<Place> place_;      // by job
+  std::vector<Index> at_, ends_;  // by job: the places of its phases in its flow's table
+  std::vector<Phases> phases_;    // by job: the phases in its flow's table
+  // by job: its place in the order of targets, computed when asked for
+  mutable std::vector<double> rank_;
+  std::vector<double> most_;      // by job: slots that it can use
+  double guess_[2] = {0.0, 0.0};  // seconds of a task without any estimate
+  // Workspace for additions to an epoch.
   FlowColumns columns_;
   std::vector<std::int64_t> ids_, most_slots_, ended_;
   std::vector<double> work_;

@@ -1,14 +1,14 @@
-// GITTINS, for jobs of whose sizes little is known: the job with the largest Gittins index of its
-// class goes first (kernel/gittins). The index says, from how much work finished phases had
-// (scheduler/job_estimates), which job is likely to end soon by what it had. Before any phase has
-// finished, the job that had least goes first. Maps and reduces apart. In a class, which is all
-// work up to twice the least of it, the first to arrive goes first, so that jobs alike do not take
-// turns task by task.
+// GITTINS, for jobs of unknown sizes: the job with the largest Gittins index goes first
+// (kernel/gittins). From the sizes of finished phases (scheduler/job_estimates), the index says
+// which job is likely to end soon, given the service that it has attained. Before any phase has
+// finished, the job with the least attained service goes first. Maps and reduces are ordered
+// separately. Attained service is divided into classes that double; within a class jobs go by
+// arrival, so that similar jobs do not alternate task by task.
 //
-// What a job had is what its finished tasks took. Tasks are never taken back. With `by_user`
-// users share the slots first (policy/user_shares), then each user's jobs what the user has. O(1)
-// for each job that changed, O(n) where the index was computed again, which happens whenever an
-// eighth more phases have finished; with `by_user` O(n log n).
+// Attained service is the time of a job's finished tasks. Tasks are never taken back. With
+// `by_user` users share the slots first (policy/user_shares), then each user's jobs share the
+// user's slots. O(1) for each job that changed, O(n) if the index was computed again, which happens
+// whenever an eighth more phases have finished; with `by_user` O(n log n).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class ClusterGittins final : public ClusterPolicy {
  public:
   explicit ClusterGittins(bool by_user) : by_user_(by_user) {}
 
-  // Service counts as told, and as estimated where it was not.
+  // Service of finished tasks counts as reported; the estimate is read only for tasks without a
+  // report.
   bool reads_estimate(const PhaseState& s) const override { return s.finished != s.timed; }
   Style style() const override { return by_user_ ? Style::kTargets : Style::kRanks; }
   void begin(const ClusterState& state) override;
@@ -49,9 +50,9 @@ class ClusterGittins final : public ClusterPolicy {
   void share(const ClusterState& state, int pool, Answer& answer);
 
   bool by_user_;
-  // By phase: the index of each class, and of how many phases it was computed.
+  // By phase: the index of each class, and the number of phases that it was computed from.
   GittinsIndex index_[2];
-  bool anew_[2] = {false, false};  // by pool: indices are others than at its last decision
+  bool anew_[2] = {false, false};  // by pool: indices have changed since its last decision
   UserShares between_;
   std::vector<double> rank_[2];  // by_user: by job
   std::vector<double> usable_;

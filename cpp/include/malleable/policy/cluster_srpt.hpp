@@ -1,21 +1,19 @@
 // Shortest-first policies of other papers on a cluster, all on estimated work left, in seconds of
 // all slots of a phase.
 //
-//   SRPT       least work left, map and reduce together
-//   MaxSRPT    least max(map, reduce) left (Lin et al. 2013, section 4.1; reduce work with its
-//              copying stands for the shuffle)
-//   ASRPT      map tasks by what a virtual SRPT machine has left of their job, whose reduce work
-//              does not wait for map work (policy/virtual_cluster); reduce tasks by work left
+//   SRPT least work left, map and reduce together MaxSRPT least max(map, reduce) left (Lin et al.
+//              2013, section 4.1; reduce work with its copying counts as shuffle work) ASRPT map
+//              tasks by the work that a virtual SRPT machine has left of their job, where reduce
+//              work does not wait for map work (policy/virtual_cluster); reduce tasks by work left
 //              (Zheng, Shroff, Sinha 2013, section VI)
 //   heSRPT     with speed-up s^p: of m jobs, the i-th largest gets the part
-//              (i / m)^(1 / (1 - p)) - ((i - 1) / m)^(1 / (1 - p))  (Berg, Vesilo, Harchol-Balter
-//              2019); p = 1: SRPT. Where jobs have exponents of their own, p is their mean, and
-//              nobody gets more slots than still speed it up.
+//              (i / m)^(1 / (1 - p)) - ((i - 1) / m)^(1 / (1 - p)) (Berg, Vesilo, Harchol-Balter
+//              2019); p = 1: SRPT. If jobs have their own exponents, p is the mean, and no job gets
+//              more slots than speed it up.
 //
-// With `by_user` users share the slots first (policy/user_shares), then each user's jobs share what
-// the user has in the same way. O(n) a decision for n jobs in the system for SRPT,
-// MaxSRPT and ASRPT; where slots are counted, jobs stay sorted between decisions
-// (kernel/incremental_order).
+// With `by_user` users share the slots first (policy/user_shares), then each user's jobs share the
+// user's slots in the same way. O(n) a decision for n jobs in the system for SRPT, MaxSRPT and
+// ASRPT. For answers in slots, jobs stay sorted between decisions (kernel/incremental_order).
 #pragma once
 
 #include <span>
@@ -35,7 +33,7 @@ enum class SrptKind : std::uint8_t { kSrpt, kMaxSrpt, kAsrpt, kHeSrpt };
 struct SrptOptions {
   SrptKind kind = SrptKind::kSrpt;
   double speedup = 1.0;           // p, for heSRPT
-  std::vector<double> exponents;  // by job, in place of p; empty: none
+  std::vector<double> exponents;  // by job: its own p; empty: none
   std::vector<std::int64_t>
       useful;  // by job: slots beyond which it does not get faster; may be empty
   bool by_user = false;
@@ -89,10 +87,11 @@ class ClusterSrpt final : public ClusterPolicy {
   UserShares between_;
   std::vector<double> usable_;
   VirtualCluster virtual_;
-  // Where slots are counted: who wants some of a pool.
+  // For answers in slots: the jobs that want slots of a pool, in order.
   IncrementalOrder<Row> order_[2];
   std::vector<std::uint8_t> inside_[2];
-  // Whose keys may be others than at the pool's last decision; the slots that there were then.
+  // Jobs that are present, and jobs whose keys may have changed since the pool's last decision; the
+  // slots at that decision.
   std::vector<std::uint8_t> here_, is_stale_[2];
   std::vector<Index> stale_[2];
   std::int64_t slots_before_[2][2] = {};

@@ -1,7 +1,8 @@
-// How many jobs that come later are there, on the average: what an epoch learns from its loop.
+// The mean number of jobs in the system that came after the first decision: an epoch learns it from
+// its loop.
 //
-// Jobs count that were added after the time of the first decision, so that a batch has none. The
-// last 500 arrivals count most. O(1) an event.
+// Only jobs that were added after the time of the first decision count, so that a batch has none.
+// The last 500 arrivals count most. O(1) an event.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace malleable {
 
 class ComingJobs {
  public:
-  // The next job has this id, which only rises.
+  // A job with this id was added; ids only rise.
   void add(std::int64_t id) {
     if (id < first_) return;
     ++here_;
@@ -42,11 +43,11 @@ class ComingJobs {
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   static constexpr double kKept = 1.0 - 1.0 / 500.0;
 
-  std::int64_t first_ = kNever;       // id of the first that came later
-  std::int64_t here_ = 0, were_ = 0;  // of those; at the last decision
+  std::int64_t first_ = kNever;       // id of the first job that came later
+  std::int64_t here_ = 0, were_ = 0;  // present jobs that came later, now and at the last decision
   bool decided_ = false;
-  double now_ = 0.0;                  // of the last decision
-  double seconds_ = 0.0, sum_ = 0.0;  // recent ones; of jobs, over time
+  double now_ = 0.0;                  // time of the last decision
+  double seconds_ = 0.0, sum_ = 0.0;  // recent seconds; integral of the number of jobs over them
 };
 
 }  // namespace malleable

@@ -1,28 +1,28 @@
 // Policies of jobs whose speed-up is not linear (model/speedups), by shares or gains
 // (shared_packing).
 //
-// FIFO, FAIR and WDEQ share as they always do. heSRPT (Berg, Vesilo, Harchol-Balter 2020) takes the
-// least work left first, shares as steep as the mean exponent says. FLEX tries the own
-// order of the objective with shares from equal to steep, and the slots of the resource allocation
-// problem, which stays convex; then it raises and lowers shares of single jobs while effort lasts.
-// Without effort: for a maximum those slots, for a sum its own order and the mean exponent, flatter
-// where jobs keep coming, or gains where speed-ups differ. Decisions see tables by their hulls;
-// what is done, ends and values are by the tables. O(J^2) a candidate, O(J log J) a decision
-// without effort. Of many jobs only as many fixed rules are tried as a second or so allows; the
-// effort pays for others.
+// FIFO, FAIR and WDEQ share as for linear jobs. heSRPT (Berg, Vesilo, Harchol-Balter 2020) serves
+// the least work left first, with shares by the mean exponent. FLEX tries the objective's order
+// with shares from equal to very unequal, and the slots of the resource allocation problem, which
+// stays convex; then it raises and lowers shares of single jobs while effort lasts. Without effort
+// it uses for a maximum those slots, and for a sum the order and the mean exponent, with more equal
+// shares while jobs keep coming, or gains if speed-ups differ. Decisions use the hulls of tables;
+// progress, ends and values use the tables. O(J^2) a candidate, O(J log J) a decision without
+// effort. With many jobs only as many fixed rules are tried as take about a second; further rules
+// count as effort.
 //
-// Gains need the value of a job, what a unit of its work less saves. If a slot costs l a second
-// when the job ends, that is the least of (weight + l s) / rate(s) over slot counts s: shares by
-// price (WHAM: Li, Harchol-Balter, Berg 2026), but the price is the job's own. It falls with time,
-// as fewer wait: l = kSteep (weight behind + weight that comes) / slots, behind being those that
-// end later. For linear jobs that makes SRPT, for s^p nearly heSRPT; jobs that keep coming make
-// prices alike.
+// Gains need the value of a job: what one unit of its work less saves. If a slot costs l a second
+// when the job ends, the value is the least (weight + l s) / rate(s) over slot counts s: shares by
+// price (WHAM: Li, Harchol-Balter, Berg 2026), but with a price for each job. The price falls with
+// time, because fewer jobs wait: l = kSteep (weight of the jobs that end later + weight of jobs to
+// come) / slots. For linear jobs this gives SRPT, for s^p nearly heSRPT; jobs that keep coming make
+// prices more equal.
 //
 // Bound: the larger of
-//   - that of linear jobs that are no faster than these, alone (rate on the maximum) or together
-//     (the most that all slots do, by a price of slots), and
-//   - for sums of linear penalties heSRPT's optimum without limits: with the steepest exponent, for
-//     equal weights, of which any weights are a sum.
+//   - the bound of linear jobs that are nowhere slower than these, alone (rate on the maximum) or
+//   together (the most that all slots do, by a price of slots), and
+//   - for sums of linear penalties heSRPT's optimum without limits, with the largest exponent and
+//   equal weights; any weights are a sum of equal weights.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,13 @@
 
 namespace malleable {
 
-// The most that all slots do together, from above: their price is chosen so that no more are asked
-// for than there are. O(J) powers a step, of which there are few.
+// An upper bound of the rate of all slots together, from a price at which no more slots are asked
+// for than there are. O(J) powers in each of a few steps.
 double most_together(const Problem& problem, const SpeedupView& speedup);
 
 // No schedule of a sum of linear penalties costs less: limits are ignored, and no job is faster
-// than s^p with the steepest p. Of many weights some count for less than they are. O(J log J).
+// than s^p with the steepest p. If there are many different weights, some are rounded down. O(J log
+// J).
 double hesrpt_bound(const Problem& problem, const SpeedupView& speedup, const Penalties& penalties);
 
 class Concave {
@@ -50,26 +51,26 @@ class Concave {
   struct Task {
     EpochPolicy policy;
     const Problem& problem;  // FIFO: without minima
-    SpeedupView speedup;     // may be linear: heSRPT is at home here
+    SpeedupView speedup;     // may be linear, because heSRPT is decided here, too
     const Penalties& penalties;
     Aggregate aggregate;
     std::span<const double> arrival, weight;  // by job: FIFO's order, WDEQ's shares
-    // FLEX: jobs that come later, as many as are there on the average.
+    // FLEX: the mean number of jobs that come later.
     double coming = 0.0;
-    bool flat = false;  // shares are nearer to equal ones where jobs come
+    bool flat = false;  // shares are more equal while jobs come
   };
 
   void plan(const Task& task, const FlexOptions& options, Plan& plan);
-  // Whether plan() can compare anything with such an effort.
+  // Whether plan() can compare candidates with this effort.
   static bool compares(std::size_t jobs, std::uint64_t effort);
 
-  // Slots now, by job, of an instance that is `task.problem` or what is left of it beside jobs that
-  // keep theirs. A job that holds more than its minimum has (1 + hysteresis) times its share.
+  // Slots now, by job. The instance `beside` is `task.problem`, perhaps without jobs that keep
+  // their slots. A job that holds more than its minimum has (1 + hysteresis) times its share.
   void decide(const Task& task, const Problem& beside, double hysteresis,
               std::span<const std::int64_t> held, std::span<double> slots);
   // The plan of the last decision's rule; without `detail` no pieces.
   void plan_decided(const Task& task, bool detail, Plan& plan);
-  // That rule.
+  // State: the rule of the last decision.
   void state(State& s) {
     s(choice_.share, choice_.order, choice_.power, choice_.weighted, choice_.value);
   }
@@ -78,7 +79,7 @@ class Concave {
 
  private:
   using Rule = SharedPacking::Rule;
-  struct Choice {  // owns what a rule sees
+  struct Choice {  // a rule, with its own copies of shares and order
     std::vector<double> share;
     std::vector<Index> order;
     double power = kInfinity;
@@ -97,14 +98,14 @@ class Concave {
   void fixed_slots(const Task& task, const Penalties& penalties, Choice& choice);
   Rule rule_of(const Task& task, const Choice& choice);
   double value_of(const Task& task, const Penalties& penalties, const Choice& choice);
-  struct Tries {  // fixed rules: how many may be tried and were, and the best
+  struct Tries {  // fixed rules: how many may be tried, how many were, and the best
     std::uint64_t most, count;
     Choice& best;
     double least;
   };
   void consider(const Task& task, const Penalties& penalties, Choice choice, Tries& tries);
   void try_all(const Task& task, const Penalties& penalties, Tries& tries);
-  struct Search {  // what refine() was asked, and what it has found
+  struct Search {  // arguments of refine(), and its result so far
     const Task& task;
     const Penalties& penalties;
     const FlexOptions& options;
@@ -123,8 +124,8 @@ class Concave {
   void refine(const Search& search);
   void finish(const Task& task, const Choice& choice, bool detail, Plan& plan);
 
-  Problem limited_;  // maxima no larger than what makes jobs faster
-  Problem relaxed_;  // linear, and nowhere slower
+  Problem limited_;  // with maxima cut to slots that make jobs faster
+  Problem relaxed_;  // linear jobs that are nowhere slower
   StrictDeadlines strict_;
   SpeedupHulls hulls_;
   SpeedupColumns hulled_;

@@ -1,19 +1,18 @@
-// The decision that a scheduler's loop asks for: slots now, from state that is kept between epochs.
+// The decision of a scheduler's loop: slots now, from state that is kept between decisions.
 //
-// An epoch is a table of jobs (epoch/job_table), what they hold (epoch/grants), and rules that
-// decide. Which rule it is follows from the objective, the policy and what the table holds, again
-// at every decision: a key a job where there is one (epoch/key_rule), equal shares
-// (epoch/equal_rule), else an instance of all jobs (epoch/instance_rule). A decision that is held
-// for a period, or that tells ends, is made by what wraps these (epoch/periodic, epoch/promised).
-// While some jobs wait until they get their minimum, all this is done within, for the jobs that
-// have started (epoch/start).
+// An epoch has a table of jobs (epoch/job_table), the slots that they hold (epoch/grants), and
+// rules that decide. At every decision the objective, the policy and the jobs select the rule: one
+// key per job if possible (epoch/key_rule), equal shares (epoch/equal_rule), otherwise an instance
+// of all jobs (epoch/instance_rule). A decision that is held for a period, or that promises ends,
+// is made by a wrapper (epoch/periodic, epoch/promised). While some jobs have a start condition, an
+// inner epoch does all this for the started jobs (epoch/start).
 //
-// A job that is told to have nothing left, and goes on, has outlived its estimate: a part of what
-// it did, by the slots that decisions gave it, counts as left. A job without work of which nothing
-// was ever done keeps max(1, min_slots) slots, before all others and as far as minima leave them,
-// until it is removed; value, bound and plan count it as ending now. Jobs may have kinds of
-// penalties of their own under one aggregate. Without slots nobody gets any. Value, bound and
-// pieces are computed on request only.
+// A job whose work left is 0, and which goes on, has outlived its estimate: a part of the work that
+// it did, by the slots that decisions gave it, counts as left. A job without work, of which nothing
+// was ever done, keeps max(1, min_slots) slots, before all others and as far as minima allow, until
+// it is removed; value, bound and plan count it as ending now. Jobs may have different kinds of
+// penalties under one aggregate. With 0 slots no job gets any. Value, bound and pieces are computed
+// on request only.
 #pragma once
 
 #include <cstdint>
@@ -38,12 +37,13 @@ class alignas(kLine) Epoch {
   static constexpr const char* kName = "Epoch";
   static Epoch blank() { return Epoch(1, {}); }  // to read a state into
   Epoch(std::int64_t slots, const EpochOptions& options);
-  // What jobs of kind custom pay, told their ids. No part of the state: whoever loads one sets it.
+  // The penalty of jobs of kind custom, called with their ids. It is not part of the state: set it
+  // again after loading.
   void set_penalty(CustomPenalty custom) { at_.custom = custom; }
-  // Decisions with a period count on jobs to come as they came before, unless told that nobody
-  // will. No part of the state.
+  // Says that no jobs will come; otherwise decisions with a period expect jobs as they came before.
+  // Not part of the state.
   void expect_nobody();
-  // Minima count, whatever the policy. No part of the state.
+  // Makes minima count even if the policy ignores them. Not part of the state.
   void heed_minima() { at_.ignores_minima = false; }
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
@@ -53,91 +53,92 @@ class alignas(kLine) Epoch {
   static constexpr std::int64_t kNoProgram = Programs::kNone;
   std::int64_t add(const JobsView& jobs, std::span<const Kind> kinds = {},
                    std::span<const std::int64_t> programs = {});
-  // The same of columns that nobody has checked; a table's that may be left out may be empty.
+  // The same for unchecked columns; optional columns may be empty.
   std::int64_t add_columns(JobsView jobs, std::span<const Kind> kinds = {},
                            std::span<const std::int64_t> programs = {});
-  // What 1, 2, ... `most` slots of a program are believed to do together.
+  // The learnt rates of 1, 2, ... `most` slots of a program.
   std::vector<double> rates_of(std::int64_t program, std::int64_t most) const {
     return programs_.rates(program, most);
   }
 
-  // Overwrites what is given (the others empty) of the jobs `ids`. Throws before anything changes.
+  // Overwrites the given columns of the jobs `ids` (other columns are empty). Throws before
+  // anything changes.
   using Changes = JobTable::Changes;
   void update(std::span<const std::int64_t> ids, const Changes& changes);
 
-  // They have ended, or will not end here.
+  // The jobs have ended, or were removed.
   void finish(std::span<const std::int64_t> ids);
   void remove(std::span<const std::int64_t> ids);
 
   void set_slots(std::int64_t slots);
   std::int64_t slots() const { return at_.slots; }
 
-  // Decides, from now on with `slots` (0: nobody gets any) if given. Afterwards the decision is
-  // here, row by row. Throws before anything changes if a job arrives after `now`, or an earlier
+  // Decides; `slots`, if given, is the capacity from now on (0 is allowed). The decision can then
+  // be read row by row. Throws before anything changes if a job arrives after `now`, or an earlier
   // decision was made. A second decision at one moment, with nothing changed, is the first one.
-  // `period`: for how long the caller will hold the slots, the option's unless given.
+  // `period`: how long the caller will hold the slots; by default the option.
   void decide(double now, std::optional<std::int64_t> slots = std::nullopt,
               std::optional<double> period = std::nullopt);
-  // The same at any time that does not fall and at which all jobs have arrived, for a loop that is
-  // simulated: beyond the latest time of hosts, and again at one moment.
+  // The same for simulated loops: any time that does not fall and at which all jobs have arrived,
+  // also beyond the latest time for callers, and repeatedly at one moment.
   void decide_at(double now, double period);
-  // Throws for a period by which the clock does not move at this time.
+  // Throws for a period too short to change a time as large as `now`.
   static void check_clock(double now, double period);
   std::span<const std::int64_t> ids() const { return at_.jobs.id; }
   std::span<const std::int64_t> given() const { return at_.grants.given(); }
-  // Of a job that is there.
+  // The slots of a present job.
   std::int64_t slots_of(std::int64_t id) const { return at_.grants[at_.jobs.find(id)]; }
   std::span<const std::uint8_t> changed() const { return at_.grants.changed(); }
-  // Which rule made the last decision.
+  // The rule that made the last decision.
   const char* rule() const { return rule_.c_str(); }
 
-  // [s] When the last decision was made, and for how long it is held.
+  // [s] The time of the last decision, and for how long it is held.
   double now() const { return at_.now; }
   double period() const { return at_.period; }
   const EpochOptions& options() const { return at_.options; }
   CustomPenalty penalty() const { return at_.custom; }
-  // Jobs keep coming that need more whole slot-periods than there are.
+  // Whether the arriving jobs need more whole slot-periods than there are.
   bool overloaded() const { return start_ ? start_->overloaded() : periodic_.overloaded(at_); }
-  // Ids of jobs that wait for more slots than there are, told once each.
+  // Ids of jobs that wait for more slots than there are; each is returned once.
   std::vector<std::int64_t> take_oversized();
   // Ids of the jobs that could use more slots than the last decision gave them, in the order in
-  // which slots that become free before the next one should go to them: up to max_slots each, first
-  // those that are still there at its end. Nobody without a period. The state must not have changed
-  // since. O(J log J).
+  // which they should get slots that become free before the next decision: up to max_slots each,
+  // first the jobs that will still be present then. Empty without a period. The state must not have
+  // changed since. O(J log J).
   std::vector<std::int64_t> order();
 
-  // [s] By row, absolute: ends promised to jobs when they were first decided on;
-  // infinite where none was. O(J).
+  // [s] By row, absolute: the ends promised when a job was first decided on; infinite: none. O(J).
   std::vector<double> promised() const { return promised_.ends(at_.jobs); }
 
   // The plan behind the last decision, with the same rows; the state must not have changed since.
-  // std::invalid_argument for a decision that is held for a period or tells ends, here and in
-  // assess(): what follows it depends on the calls that come (sim/periodic_plan).
+  // std::invalid_argument for a decision with a period or promised ends, here and in assess(),
+  // because what follows depends on later calls (sim/periodic_plan).
   Plan plan();
-  // Its value and a floor under every schedule, without pieces and, for sums, by the quick bound:
-  // what a loop can afford to ask for after every decision.
+  // Value and lower bound of the plan, without pieces and, for sums, by the quick bound, so that a
+  // loop can ask for them after every decision.
   using Assessment = InstanceRule::Assessment;
   Assessment assess();
-  // Makes planned_jobs() and planned_penalties() those of the last decision, as plan() does.
+  // Sets planned_jobs() and planned_penalties() to those of the last decision, as plan() does.
   void recall();
-  // Whether slots are held, so that what is left of jobs is as `periodic` has it.
+  // Whether slots are held for a period; epoch/periodic then estimates the work left.
   bool held() const { return at_.period > 0.0 && at_.slots > 0; }
-  // Whether what follows the last decision is what a loop does.
+  // Whether the schedule after the last decision is what a loop of decisions makes.
   bool looped() const { return held() || ((start_ || at_.options.predictable) && at_.slots > 0); }
-  // Some jobs wait until they get their minimum.
+  // Whether some jobs have a start condition.
   bool starts() const { return start_ != nullptr; }
   // The jobs that plan() saw.
   JobsView planned_jobs() const {
     return instance_.of.jobs(at_, held() ? periodic_.left() : std::span(at_.jobs.work));
   }
-  // Of plan(); one entry where all are of one kind.
+  // Kinds of planned_jobs(); one entry if all are equal.
   std::span<const Kind> planned_kinds() const { return instance_.of.kinds(at_); }
   const Penalties& planned_penalties() const { return instance_.of.penalties; }
 
   std::size_t size() const { return at_.jobs.rows(); }
-  // Minima of jobs that waited and run: slots that they cannot do without.
+  // The sum of the minima of started jobs with a start condition: these slots cannot be taken back.
   double started() const { return start_ ? start_->started(at_) : 0.0; }
-  // Of the job that comes next. It only rises, so that with size() it says who is there.
+  // The id of the next job. It only rises, so that together with size() it shows whether the set of
+  // jobs changed.
   std::int64_t next_id() const { return at_.jobs.next_id(); }
   // Changes with every call that may change a decision, and with every decision that is made.
   std::uint64_t version() const { return version_; }
@@ -155,9 +156,9 @@ class alignas(kLine) Epoch {
   void decide_nothing();
 
   Scene at_;
-  std::uint64_t version_ = 0, decided_ = 0;  // now, and after the last decision
-  std::unique_ptr<KeyRule> keys_;            // none: no key can decide
-  std::unique_ptr<Start> start_;             // none: no job waits for its minimum
+  std::uint64_t version_ = 0, decided_ = 0;  // at present, and at the last decision
+  std::unique_ptr<KeyRule> keys_;            // null: no key can decide
+  std::unique_ptr<Start> start_;             // null: no job has a start condition
   EqualRule equal_;
   InstanceRule instance_;
   Periodic periodic_;
@@ -166,7 +167,7 @@ class alignas(kLine) Epoch {
   std::string rule_ = "none";
   bool by_key_ = false;                 // keys_ made the last decision, and has its order
   LineVector<std::int64_t> held_anew_;  // ids whose slots the last decision changed
-  TermColumns left_out_;                // of the jobs that come
+  TermColumns left_out_;                // defaults of new jobs
   std::vector<std::int64_t> all_slots_;
 };
 

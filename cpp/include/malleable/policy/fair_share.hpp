@@ -1,5 +1,5 @@
 // The fair scheduler in slots (Zheng, Shroff, Sinha 2013, section VII): equal shares of all
-// machines for the waiting jobs, what a job cannot use going to the others.
+// machines for the waiting jobs; machines that a job cannot use go to the others.
 //
 // Integer water-filling: a job with r running and w waiting tasks gets clamp(level, r, r + w)
 // machines in all; machines left over go one each to the oldest jobs that can use one more. O(n log
@@ -31,7 +31,7 @@ class FairShare final : public SlottedPolicy {
     std::int64_t low, high;
     Index row;
   };
-  std::vector<Member> members_;  // oldest first; those that left are dropped at the next decision
+  std::vector<Member> members_;  // oldest first; jobs that left are dropped at the next decision
   std::vector<Claim> claims_;
 };
 

@@ -3,14 +3,14 @@
 //
 // Decides: a priority order for the malleable packing scheme. The generic order is that of
 // completions in the moldable optimum (resource allocation); specific orders follow from slopes and
-// due dates; each is packed, the best kept, then improved by local search (sums, gangs). Where
-// there are deadlines, the first candidate packs their order so that all that can be met are
-// (laxity_packing). For max
-// objectives the exact deadline test gives the optimum and, where no order attains it,
-// water-filling a schedule that does. Strict deadlines: the same test says whether all can be met,
-// water-filling meets them; otherwise a miss costs its weight (strict_deadlines.hpp). Kernels:
-// resource_allocation, priority_orders (on_time_set), malleable_packing, laxity_packing,
-// order_search, demand_bound, deadline_packing, lower_bound. O(J log J) per order or candidate.
+// due dates; each is packed, and the best is improved by local search (sums, gangs). If there are
+// deadlines, the first candidate packs their order so that deadlines that can be met are met
+// (laxity_packing). For max objectives the exact deadline test gives the optimum and, where no
+// order attains it, water-filling a schedule that does. Strict deadlines: the same test says
+// whether all can be met, water-filling meets them; otherwise a miss costs its weight
+// (strict_deadlines.hpp). Kernels: resource_allocation, priority_orders (on_time_set),
+// malleable_packing, laxity_packing, order_search, demand_bound, deadline_packing, lower_bound. O(J
+// log J) per order or candidate.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +32,20 @@
 
 namespace malleable {
 
-// Candidates tried after the fixed orders unless the caller says otherwise; of up to 2,000 jobs.
+// Default number of candidates after the fixed orders, for up to 2,000 jobs.
 inline constexpr std::uint64_t kDefaultEffort = 4000;
-// What the prices of steps cost in candidates, all stages: they do most for many jobs.
+// How many candidates the prices of steps count for, all stages together. They help most with many
+// jobs.
 inline constexpr std::uint64_t kPricedSteps = 60;
-// Of more jobs with steps there are fewer candidates on the way: only sets that spare some slots,
-// and orders only where a stage of prices ends.
+// With more jobs with steps than this, fewer candidates are tried between: only sets that spare
+// some slots, and orders only at the end of a stage of prices.
 inline constexpr std::size_t kManyStepped = 5'000;
-// Of so many jobs: fewer where each costs more and finds less, so that a plan takes seconds.
-// `curved`: some job's speed-up is below linear, and a candidate counts curved_price(jobs).
+// The default effort for so many jobs: fewer candidates if each costs more and finds less, so that
+// a plan takes seconds. `curved`: some job's speed-up is below linear, and a candidate counts as
+// curved_price(jobs).
 std::uint64_t default_effort(std::size_t jobs, bool curved = false);
-// Such a candidate takes O(J^2): of many jobs it counts for as many as a hundred jobs have in that
-// time.
+// Such a candidate takes O(J^2): with many jobs it counts as the number of candidates of a hundred
+// jobs in the same time.
 std::uint64_t curved_price(std::size_t jobs);
 // Beyond this many jobs a max objective keeps its best order: water-filling may take O(J^2).
 inline constexpr std::size_t kMostDeadlinePacked = 5000;
@@ -51,7 +53,7 @@ inline constexpr std::size_t kMostDeadlinePacked = 5000;
 struct FlexOptions {
   std::uint64_t effort = kDefaultEffort;
   double budget = kInfinity;  // seconds, checked between candidates
-  // Called before each candidate of the search with the number of those tried.
+  // Called before each candidate of the search with the number of candidates tried.
   std::function<void(std::uint64_t)> progress = {};
   std::span<const Index> known = {};  // an order of all jobs that may be good, for sums
 };
@@ -66,19 +68,20 @@ class Flex {
   void plan_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                   std::span<const Index> order, bool detail, Plan& plan);
 
-  // For strict deadlines, when there is no time for several orders: the one of own_order(), or
-  // water-filling where that misses what can be met.
+  // For strict deadlines, if there is no time for several orders: own_order(), or water-filling if
+  // that order misses deadlines that can be met.
   void plan_strict_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                          Plan& plan);
 
-  // The one order to use when there is no time for several: Smith's for sums of linear penalties,
-  // the on-time set for steps, apparent cost for other sums, deadlines of the optimal level for
-  // max. Returns that level, a lower bound; -infinity for sums.
+  // The order to use if there is no time for several: Smith's for sums of linear penalties, the
+  // on-time set for steps, apparent cost for other sums, deadlines of the optimal level for max.
+  // Returns that level, a lower bound; -infinity for sums.
   double own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    std::span<Index> order);
   // For a maximum without gangs: by latest start for the deadlines of the optimal level. Its first
-  // slots begin a schedule that attains the level (epoch/level_rule.hpp). Of few jobs, if they
-  // would not stay right until something ends, the best of that order and some by deadline.
+  // slots begin a schedule that attains the level (epoch/level_rule.hpp). With few jobs, if these
+  // slots would not stay right until something ends, the best of that order and some orders by
+  // deadline.
   void level_order(const Problem& problem, const Penalties& penalties, std::span<Index> order);
   // A schedule that begins with the first slots of such an order, with value and bound.
   void plan_level(const Problem& problem, const Penalties& penalties, std::span<const Index> order,
@@ -93,7 +96,7 @@ class Flex {
                      std::span<const Index> waiting, std::span<Index> order);
   void pack(const Problem& problem, const Penalties& penalties, Aggregate aggregate, bool detail,
             Plan& plan);
-  struct Task {  // what plan_finite() was asked, the end of its budget, and what it has found
+  struct Task {  // arguments of plan_finite(), the end of its budget, and its result so far
     const Problem& problem;
     const Penalties& penalties;
     Aggregate aggregate;
@@ -140,11 +143,11 @@ class Flex {
   Scratch<double> earliest_, due_, completion_;
   Scratch<double> start_, later_, key_;  // of a level
   std::vector<double> begin_;            // slots
-  Problem rest_;                         // after these
+  Problem rest_;                         // instance after these slots
   Scratch<Index> order_;
   std::vector<PackedOrder> starts_;  // the orders tried, by score
   std::vector<Score> scores_;
-  std::uint64_t left_ = 0;  // of the effort
+  std::uint64_t left_ = 0;  // effort left
 };
 
 }  // namespace malleable

@@ -1,5 +1,5 @@
 // The schedulers that FlowFlex is measured against, as ready lists (section 5.1): FIFO serves flows
-// by arrival, FAIR all ready jobs alike. Both know only what is ready.
+// by arrival, FAIR shares slots equally over all ready jobs. Both see only ready jobs.
 #pragma once
 
 #include "malleable/policy/flow_plan.hpp"

@@ -1,10 +1,10 @@
-// Plans of flows whose jobs have speed-ups: what a loop does that is asked whenever a job ends or a
-// flow arrives.
+// Plans of flows whose jobs have speed-ups, as a loop makes them that decides whenever a job ends
+// or a flow arrives.
 //
-// FlowFlex plans the linear flows that are nowhere slower (model/flow_problem), which gives the
-// order of flows and the bound; then slots go by gains (kernel/flow_gains). FIFO and FAIR hand out
-// slots as they always do. O(ready jobs log + slots log) an event, of which there are as many as
-// jobs and flows.
+// FlowFlex plans linear flows that are nowhere slower (model/flow_problem), which gives the order
+// of flows and the bound; then slots go by gains (kernel/flow_gains). FIFO and FAIR hand out slots
+// as for linear flows. O(ready jobs log + slots log) an event, of which there are as many as jobs
+// and flows.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,10 @@ struct CurvedFlows {
   const Penalties& penalties;
   Aggregate aggregate;
   std::optional<FlowBaseline> baseline;
-  double coming = 0.0;  // flows that come later, as many as are there on the average
+  double coming = 0.0;  // mean number of flows that come later
 };
 
-// Takes order and bound from `plan` and puts the rest there; a baseline has an order of its own.
+// Reads order and bound from `plan` and writes the rest; a baseline has its own order.
 void plan_curves(const CurvedFlows& task, FlowPlan& plan);
 
 }  // namespace malleable

@@ -1,16 +1,17 @@
 // The decision of a scheduler's loop over flows: slots now, from state that is kept (FlowFlex,
 // section 5.2).
 //
-// An epoch is a table of flows (epoch/flow_table), what is worked out of each (epoch/flow_study),
+// An epoch has a table of flows (epoch/flow_table), data derived from each flow (epoch/flow_study),
 // and a rule (epoch/flow_rule). The rule orders the flows; then slots go to the jobs that are
 // ready, flow by flow, within a flow the longest path first, each up to its maximum: the present
-// instant of FlowFlex's list. What the order looks at is worked out again for flows that changed
-// alone. O(jobs) to hand out the decision, O(jobs + parents) of the flows that changed, beside what
-// the rule costs. A decision may be held for a period (epoch/flow_periodic).
+// instant of FlowFlex's list. Derived data are computed again only for changed flows. O(jobs) to
+// hand out the decision, O(jobs + parents) of the changed flows, beside the cost of the rule. A
+// decision may be held for a period (epoch/flow_periodic).
 //
-// Only finish() ends a job. Until then one whose work has run out holds a slot, capacity
-// permitting, counts as ending now and holds its children back. Two phases of a job (`continues`)
-// are one job with the work and the maxima of both once a share of the first is done.
+// Only finish() ends a job. Until then a job whose work has run out holds a slot, capacity
+// permitting, counts as ending now and keeps its children waiting. Two phases of a job
+// (`continues`) count as one job with the work and the maxima of both once a share of the first is
+// done.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ class FlowEpoch {
     std::int64_t first_flow, first_job;
   };
   using Changes = FlowTable::Changes;
-  // These throw std::invalid_argument before anything changes; what they take: FlowTable.
+  // These throw std::invalid_argument before anything changes; FlowTable explains their arguments.
   Ids add(FlowTable::Additions&& added);
   void update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
               const Changes& changes);
@@ -47,37 +48,38 @@ class FlowEpoch {
   void remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows);
   void set_task_work(double task_work);
 
-  // Rows: jobs that have not ended, by id. `changed` from the decision before, where new jobs had
-  // none; `ended`: flows of which nothing is left since then.
+  // Rows are unfinished jobs, by id. `changed`: whether slots differ from the last decision; new
+  // jobs had none. `ended`: flows that have ended since then.
   struct Decision {
     std::vector<std::int64_t> ids, slots, ended;
     std::vector<std::uint8_t> changed, ready;
-    // With a period: ready jobs, first the one that should get a slot that becomes free before the
-    // next call; and whether the jobs that keep coming need more whole slot-periods than there are.
+    // With a period: ready jobs, in the order in which they should get slots that become free
+    // before the next call; and whether the arriving jobs need more whole slot-periods than there
+    // are.
     std::vector<std::int64_t> order;
     bool overloaded = false;
   };
-  // `slots`, if given: from now on; 0 is one. `now` may not fall. `period`, if given: of this
-  // decision.
+  // `slots`, if given: the capacity from now on; 0 is allowed. `now` may not fall. `period`, if
+  // given: of this decision.
   const Decision& decide(double now, std::optional<std::int64_t> slots = std::nullopt,
                          std::optional<double> period = std::nullopt);
 
-  // For a caller that hands out slots itself: what a decision does first. Rows of flows(), and by
-  // place the prices by which they stand, if it is so (epoch/flow_rule).
+  // For callers that hand out slots themselves: only the order of a decision. Rows of flows(), and
+  // by place their prices, if the order is one of prices (epoch/flow_rule).
   struct Order {
     std::span<const Index> rows = {};
     std::span<const double> price = {};
   };
   Order order(double now, std::int64_t slots);
-  // As they were looked at last.
+  // The flows as of the last decision.
   std::span<const FlowTable::Flow> flows() const { return at_.table.flows(); }
   const FlowTable::Flow& flow(std::int64_t id) const { return flows()[at_.table.find_flow(id)]; }
 
-  // Which rule makes decisions.
+  // The rule that makes decisions.
   const char* rule() const { return by_gains() ? "gains" : rule_->name(); }
 
-  // The whole schedule behind the last decision, the flows as it sees them, and what they pay;
-  // nothing must have changed since. There is none for 0 slots.
+  // The whole schedule behind the last decision, the flows as it sees them, and their penalties;
+  // the state must not have changed since. There is none for 0 slots.
   void plan(SeenFlows& flows, FlowPlan& plan, std::vector<double>& penalty);
 
   std::int64_t slots() const { return at_.slots; }
@@ -90,7 +92,7 @@ class FlowEpoch {
 
  private:
   void begin(double now, std::optional<std::int64_t> slots, std::optional<double> period);
-  // FlowFlex where some work would swell.
+  // FlowFlex with some speed-up below linear.
   bool by_gains() const { return !at_.options.baseline && at_.table.curved(); }
   void count_held(double now);
   void order_flows();
@@ -106,7 +108,7 @@ class FlowEpoch {
   std::vector<FlowTable::Job*> gaining_;
   std::vector<double> gained_;
   std::uint64_t version_ = 0;
-  std::vector<std::int64_t> order_;  // flow ids: of the last decision, then those that came
+  std::vector<std::int64_t> order_;  // flow ids: of the last decision, then of new flows
   std::vector<Index> ordered_;       // flow rows, by priority
   Decision decision_;
 };

@@ -2,8 +2,8 @@
 // a flow the longest path first (FlowFlex, section 5.2).
 //
 // FlowEpoch and FlowFlex on a cluster compare orders by these lists while there are few jobs, and
-// serve the jobs of a flow in the order of its line. begin() takes O(jobs log jobs), a list what
-// kernel ready_list says.
+// serve the jobs of a flow in the order of its line. begin() takes O(jobs log jobs), a list as in
+// kernel ready_list.
 #pragma once
 
 #include <span>

@@ -1,16 +1,16 @@
 // The order of flows for a decision now, without a plan (FlowFlex, section 5.2).
 //
-// Decides: which flow goes first. Flows count as malleable jobs: what is left of their work, and as
-// maximum their mean parallelism, work over the larger of critical path and work on all slots. For
-// those, several fixed orders are packed and the cheapest is taken (sums), or the order is that of
-// the deadlines of the best level (maxima). The orders of sums are variations of Smith's ratio: a
-// narrow flow, which cannot catch up, goes before a wide one of as much work, the more so the
-// larger the exponent (ours: the paper plans everything), and a flow that has time until its
-// penalty rises is put off, as in the apparent tardiness cost; then the flow with the least slack
-// first, and the on-time set. Of many flows a sample is packed, where there is but the exponent to
-// choose (flow_front.hpp). While there are few jobs, what is compared is the list
-// that an order makes of them, and the order of the decision before is compared as well. Kernels:
-// priority_orders, malleable_packing, and demand_bound by way of flex. O(F log F) an order.
+// Decides: which flow goes first. Flows count as malleable jobs with their work left, and with
+// their mean parallelism as maximum: work over the larger of critical path and time of all work on
+// all slots. For these jobs, several fixed orders are packed and the cheapest is taken (sums), or
+// the order is that of the deadlines of the best level (maxima). The orders of sums are variations
+// of Smith's ratio: a narrow flow, which cannot catch up, goes before a wide one of as much work,
+// the more so the larger the exponent (ours: the paper plans everything), and a flow that has time
+// until its penalty rises is postponed, as in apparent tardiness cost; then the flow with the least
+// slack first, and the on-time set. With many flows, if only the exponent is to be chosen, a sample
+// is packed (flow_front.hpp). While there are few jobs, the lists that the orders make are
+// compared, and the order of the last decision is compared, too. Kernels: priority_orders,
+// malleable_packing, and demand_bound by way of flex. O(F log F) an order.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct FlowsAsJobs : Problem {
     slots = static_cast<double>(slot_count);
     for (auto* column : {&work, &high, &low, &idle_end}) column->clear();
   }
-  // What is left of a flow, above 0, and its mean parallelism.
+  // Adds a flow: its work left, above 0, and its mean parallelism.
   void add(double left, double wide) {
     work.push_back(left);
     high.push_back(std::min(slots, wide));
@@ -48,14 +48,15 @@ class FlowOrder {
     const FlowsAsJobs& flows;
     const Penalties& penalties;
     Aggregate aggregate;
-    // The flows with their jobs, if orders are compared by the lists that they make; null: flows as
-    // jobs are packed.
+    // The flows with their jobs, if orders are compared by the lists that they make; null: flows
+    // are packed as jobs.
     const FlowProblem* listed = nullptr;
-    // The order of the last decision, which stays where it is better than all others, or worse by
-    // no more than the share `hysteresis`, if that is above 0; all flows, or empty.
+    // The order of the last decision, with all flows, or empty. It is kept if no other is better,
+    // or if `hysteresis` is above 0 and no other is better by more than this share.
     std::span<const Index> kept = {};
     double hysteresis = 0.0;
-    std::span<const std::vector<Index>> planned = {};  // others to compare, say a whole plan's
+    // more orders to compare, for example of a whole plan
+    std::span<const std::vector<Index>> planned = {};
   };
   // Fills `order`.
   void decide(const Choice& choice, std::span<Index> order);
@@ -68,7 +69,7 @@ class FlowOrder {
   void consider();
   double value(std::span<const Index> order);
 
-  // Of the decision at hand.
+  // Of the present decision.
   const FlowsAsJobs* flows_ = nullptr;
   const Penalties* penalties_ = nullptr;
   Aggregate aggregate_ = Aggregate::kSum;
@@ -84,7 +85,8 @@ class FlowOrder {
   StrictDeadlines strict_;
   KeySort sorter_;
   std::vector<double> earliest_, completion_;
-  std::vector<double> ratio_, narrow_, wait_, key_;  // of Smith's key: logarithms; waits in units
+  // parts of the key: logarithms; waiting times in units of the patience
+  std::vector<double> ratio_, narrow_, wait_, key_;
   std::vector<Index> trial_, due_order_;
 };
 

@@ -1,7 +1,7 @@
 // FlowFlex (Nagarajan, Wolf, Balmin, Hildrum: Middleware 2013): flows of malleable jobs, any
 // penalty, sum or max, with guarantees.
 //
-// Decides: an order of flows and what a schedule is made of it. The paper's own way (literal):
+// Decides: an order of flows and how a schedule is made from it. The paper's own way (literal):
 // chains of pseudo-jobs (stage 1), deadlines from half of each flow's work in a minimum-cost flow
 // (sums) or from bracket and bisection (max), the greedy in the order of those deadlines (stage 2),
 // back to the jobs by the wrap-around rule (stage 3). Around it: other shares than one half, orders
@@ -10,14 +10,14 @@
 // kept, so none is worse than the literal one.
 //
 // Strict deadlines are aimed at first, by figure 5's greedy in their order; a miss costs its weight
-// (strict_deadlines.hpp), so as many as can be found are met. That some must be missed is proved by
-// the bound's profiles of forced work, which imply figure 5's own test (a chain that ends after
+// (strict_deadlines.hpp), so the search meets as many as it can. That some must be missed is proved
+// by the bound's profiles of forced work, which imply figure 5's own test (a chain that ends after
 // twice its deadline), or by the step bound.
 //
 // Theorems 1 to 4 (all flows present at the start): literal sums cost at most twice the bound when
-// the slots run at speed 3, literal maxima at most the bound at speed 2. `speed` says what a plan
-// really needs: the least factor by which all times would have to shrink for its value to be no
-// more than its lower bound (definition 2).
+// the slots run at speed 3, literal maxima at most the bound at speed 2. `speed` is the speed that
+// a plan really needs: the least factor by which all times would have to shrink for its value to be
+// no more than its lower bound (definition 2).
 //
 // Kernels: flow_chains, min_cost_flow, time_cells, deadline_greedy, wrap_around, ready_list,
 // fair_list, flow_search, key_search, flow_bound, priority_orders. O(jobs log jobs) per order or
@@ -39,8 +39,8 @@
 
 namespace malleable {
 
-// Candidates after the fixed orders unless the caller says otherwise: fewer for large instances, so
-// that they cost about as much in all.
+// Default number of candidates after the fixed orders; fewer for large instances, so that all of
+// them together cost about as much.
 inline constexpr std::uint64_t kFlowEffort = 4000;
 std::uint64_t default_flow_effort(std::size_t jobs);
 
@@ -53,11 +53,11 @@ enum class FlowMethod : std::uint8_t {
 struct FlowOptions {
   FlowMethod method = FlowMethod::kBest;
   std::uint64_t effort = kFlowEffort;
-  // Seconds. Fixed orders are all tried; the bounds that take longer than a few of them, and the
-  // search, end when it is over.
+  // Seconds. All fixed orders are tried; bounds that take longer than a few orders, and the search,
+  // end when the budget is over.
   double budget = kInfinity;
   std::span<const Index> warm;  // an order of flows to try among the first; may be empty
-  // `warm` is kept unless something is better by more than this share; infinite: `warm` decides.
+  // `warm` is kept unless another order is better by more than this share; infinite: always.
   double hysteresis = 0.0;
 };
 
@@ -65,8 +65,8 @@ class FlowFlex {
  public:
   void plan(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
             const FlowOptions& options, FlowPlan& plan);
-  // Orders of flows that the last plan was chosen from, its own first: for those who serve flows by
-  // an order and so compare lists.
+  // Orders of flows that the last plan was chosen from, its own first, for callers that serve flows
+  // by an order and compare lists.
   void orders(const FlowPlan& plan, std::vector<std::vector<Index>>& orders) const;
 
  private:
@@ -113,11 +113,12 @@ class FlowFlex {
   std::vector<double> strict_due_;  // from now; empty: no strict deadlines
   std::vector<Index> order_, placed_;
   std::vector<FlowRecipe> recipes_;
-  FlowRecipe kept_;  // of the warm order, while hysteresis asks for it
+  FlowRecipe kept_;  // recipe of the warm order, if hysteresis is used
   std::vector<Score> scores_;
-  std::size_t tries_ = 0;  // left for fixed orders
-  double share_ = 1.0;     // of the default effort, at most 1: bounds take as much of their time
-  double lower_ = -kInfinity;  // no plan can be better
+  std::size_t tries_ = 0;  // tries left for fixed orders
+  // effort over the default effort, at most 1; bounds scale their time by it
+  double share_ = 1.0;
+  double lower_ = -kInfinity;  // lower bound so far
 };
 
 }  // namespace malleable

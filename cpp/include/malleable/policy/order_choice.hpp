@@ -1,7 +1,7 @@
-// A choice among priority orders for a sum: each is packed, and the one whose schedule costs least
-// decides. No single order wins everywhere: narrow jobs cannot catch up later, unless there are so
-// many that they fill the slots; apparent cost wants much patience for loose deadlines and little
-// for tight ones.
+// A choice among priority orders for a sum: each is packed, and the order with the cheapest
+// schedule decides. No single order is always best: narrow jobs cannot catch up later, unless there
+// are so many that they fill the slots; apparent cost needs much patience for loose deadlines and
+// little for tight ones.
 //
 // Jobs that come later will push ends back, by more or less. So a schedule is priced as if each end
 // were uncertain by `spread`: a jump of the penalty by J at d costs J / (1 + exp((d - C) /
@@ -10,12 +10,13 @@
 //
 // Orders: work over the rate at which a job loses soon, for several patiences (apparent cost; steps
 // count together), each with and without `catch up`: the work W counts as W / (A + W / M), M the
-// maximum and A a part of the time of all work on all slots. For lines W M as well; for others
-// latest start, due date, and the set that can be on time (kernel priority_orders). Gangs go by
-// W / M times a power of M: by time, as a wide one blocks the slots, or nearer to work, the
-// narrower they all are. O(J log J) for each of up to thirteen orders.
+// maximum and A a part of the time of all work on all slots. For lines also W M; for other
+// penalties latest start, due date, and the set that can be on time (kernel priority_orders). Gangs
+// are ordered by W / M times a power of M: by time if they are wide, because a wide gang blocks the
+// slots, and nearer to work the narrower they all are. O(J log J) for each of up to thirteen
+// orders.
 //
-// Which orders and which spread: benchmarks/rivals, section events.
+// Orders and spread were chosen with benchmarks/rivals, section events.
 #pragma once
 
 #include <span>
@@ -31,7 +32,7 @@ namespace malleable {
 
 class OrderChoice {
  public:
-  // Fills `order` with the best one, and returns what it is called. Penalties are finite, and lines
+  // Fills `order` with the best order, and returns its name. Penalties must be finite, and lines
   // with jumps.
   const char* run(const Problem& problem, const Penalties& penalties, std::span<Index> order);
 
@@ -47,8 +48,8 @@ class OrderChoice {
   void consider_area(const Penalties& penalties);
 
   const Problem* problem_ = nullptr;
-  double all_ = 0.0, spread_ = 0.0;  // [s] of all work on all slots
-  double width_power_ = 0.0;         // of gangs, at most
+  double all_ = 0.0, spread_ = 0.0;  // [s] time of all work on all slots
+  double width_power_ = 0.0;         // largest power for gangs
   double least_ = 0.0;               // cost of the best order
   const char* best_ = nullptr;
   std::vector<double> alone_, key_, earliest_, middle_, paid_;

@@ -1,7 +1,7 @@
-// Whole plans by a policy's name: which policy of jobs or of flows is asked, and with what.
+// Whole plans by a policy's name: calls the policy of jobs or of flows with its arguments.
 //
-// Policies: flex, baseline, concave, flowflex, flow_baseline. What a planner works with is kept
-// between plans: asked for and given back each time it costs a small plan a fifth of its time.
+// Policies: flex, baseline, concave, flowflex, flow_baseline. A planner keeps its workspaces
+// between plans, because allocating them costs a small plan a fifth of its time.
 #pragma once
 
 #include <span>
@@ -26,10 +26,10 @@ class Planner {
     double now = 0.0;
     FlexOptions options = {};
   };
-  // All jobs have arrived: FieldError otherwise, and for slots that cannot be.
+  // All jobs must have arrived. Throws FieldError otherwise, and for invalid slots.
   void plan(const JobsView& jobs, const Penalties& penalties, const Request& request, Plan& plan);
 
-  // Jobs of the last plan.
+  // Number of jobs of the last plan.
   std::size_t size() const { return problem_.size(); }
 
  private:
@@ -45,10 +45,10 @@ struct FlowRequest {
   Aggregate aggregate = Aggregate::kSum;
   std::int64_t slots = 1;
   double now = 0.0;
-  // FlowFlex's own, but for its method, which the policy's name says.
+  // FlowFlex's options; the policy's name sets the method.
   FlowOptions options = {};
 };
-// Throws std::invalid_argument for an unknown policy and for slots that cannot be.
+// Throws std::invalid_argument for an unknown policy and for invalid slots.
 void plan_flows(const FlowsView& flows, const Penalties& penalties, const FlowRequest& request,
                 FlowPlan& plan);
 

@@ -82,7 +82,7 @@ struct PolicyOptions {
           self.speedup);
   }
   bool start_together() const { return min_mode == PhaseMinimum::kStart; }
-  // After options were given by their names: what some of them say of others.
+  // Call it after options were set by name: some options set others.
 };
 
 }  // namespace malleable

@@ -1,10 +1,9 @@
-// What slots of a program's jobs do together, learnt from the work that its jobs did.
+// The speed-up of a program's jobs, learnt from the work that they did.
 //
-// For each count of slots that was seen: work over seconds, of all jobs of the program together. A
-// count between two that were seen follows the power of slots that joins them; one beyond follows
-// the power up to the last, drawn by a third towards what is believed before anything is seen,
-// s^0.8. One slot does 1, and more slots do no less than fewer. O(log counts) for what is seen,
-// O(entries) for a table.
+// For each count of slots that was seen, the rate is work over seconds of all jobs of the program.
+// Between two seen counts a power of slots interpolates; beyond the last, the power up to there is
+// drawn by a third towards the prior, s^0.8. One slot has rate 1, and rates never fall. O(log
+// counts) for an observation, O(entries) for a table.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +16,13 @@ namespace malleable {
 
 class ProgramRates {
  public:
-  // Slots beyond this are taken to add nothing.
+  // Slots beyond this number count as adding nothing.
   static constexpr std::int64_t kMostEntries = 1024;
 
-  // A job of the program did so much work [slot-seconds] in so many seconds. Says whether that
-  // changes what is believed by more than rounding.
+  // Notes that a job of the program did `work` [slot-seconds] in `seconds`. Returns whether that
+  // changes the rates by more than rounding.
   bool observe(std::int64_t program, std::int64_t slots, double work, double seconds);
-  // What 1, 2, ... `most` slots do.
+  // The rates of 1, 2, ... `most` slots.
   std::vector<double> rates(std::int64_t program, std::int64_t most) const;
 
   void state(State& s) { s(programs_); }
@@ -32,7 +31,7 @@ class ProgramRates {
   struct Seen {
     std::int64_t slots;
     double work, seconds;
-    double believed;  // the rate when observe() said so last
+    double believed;  // the rate when observe() last returned true
     double rate() const { return work / seconds; }
     void state(State& s) { s(slots, work, seconds, believed); }
   };

@@ -1,24 +1,23 @@
-// Ends promised at arrival that hold: between FLEX, whose newcomers pass all jobs with more left,
-// and FIFO, whose ends never move.
+// Ends that are promised at arrival and kept: a compromise between FLEX, where new jobs pass all
+// jobs with more work left, and FIFO, where ends never move.
 //
 // Jobs stand in a list, each with the most slots that it takes: the cheapest count by its price of
 // a slot (policy/concave; no higher than the price at which the jobs that are here ask for all
-// slots). In the order of the list each takes what those before it leave. So the schedule of a list
-// changes for those behind a newcomer alone, and without one every end comes as planned.
+// slots). In the order of the list each takes what those before it leave. So a new job changes the
+// schedule only for the jobs behind it, and without new jobs every end comes as planned.
 //
-// What is minimised is the objective plus Lambda times the sum of |end - promised| / (promised -
-// arrival), Lambda being `predictable` times the mean of what a promised job pays for its time. So
-//   - a promised job weighs Lambda / (promised - arrival) more when a newcomer would pass it. The
-//   newcomer
-//     goes where Smith's rule is best for it and those it passes;
-//   - slots that the list leaves idle bring jobs forward by gains (kernel/marginal_gains), but only
-//     jobs whose early end is worth more than the error.
-// An end is promised later than planned, as newcomers will pass: by (1 - rho) to the power -theta,
-// rho being the load of recent arrivals that would have passed the job, theta the median of what
-// jobs that ended have shown (1/2 until they do).
+// It minimises the objective plus Lambda times the sum of |end - promised| / (promised - arrival),
+// where Lambda is `predictable` times the mean penalty of a promised job's time. So
+//   - a promised job weighs Lambda / (promised - arrival) more if a new job would pass it. The new
+//   job goes where Smith's rule is best for it and the jobs that it passes;
+//   - slots that the list leaves idle go to jobs by gains (kernel/marginal_gains), but only to jobs
+//   whose earlier end is worth more than the error.
+// Because new jobs will pass, the promised time is longer than planned, by the factor (1 - rho) to
+// the power -theta. Here rho is the load of recent arrivals that would have passed the job, and
+// theta the median exponent of ended jobs (1/2 at first).
 //
-// O(J L) a decision, L being the steps of what the list leaves free, at most J and rarely more than
-// there are slots; a newcomer adds O(J) and the recent arrivals.
+// O(J L) a decision, where L is the number of steps of the slots that the list leaves free, at most
+// J and rarely more than the slots; a new job adds O(J) and the recent arrivals.
 #pragma once
 
 #include <cstdint>
@@ -38,20 +37,20 @@ class PromisedEnds {
     const Problem& problem;
     SpeedupView speedup;
     std::span<const std::int64_t> id;  // by row; those of new jobs are larger than any before
-    std::span<const double> value;     // by row: what a second costs
+    std::span<const double> value;     // by row: penalty of a second
     std::span<const double> arrival;
-    double coming = 0.0;  // jobs that come later, as many as are there on the average
+    double coming = 0.0;  // mean number of jobs that come later
     double predictable = 0.0;
   };
 
-  // Slots now, and promised ends for the jobs that have none yet.
+  // Fills the slots now, and promises ends to the jobs that have none yet.
   void decide(const Task& task, std::span<double> slots);
-  // These jobs end at the time of the next decision; others that are gone then were cancelled.
+  // These jobs end at the time of the next decision; other jobs that are gone then were cancelled.
   void finish(std::span<const std::int64_t> ids) {
     ended_.insert(ended_.end(), ids.begin(), ids.end());
   }
-  // Ids and promised ends [s, absolute; infinite: not yet], those of jobs that left since the last
-  // decision too.
+  // Visits ids and promised ends [s, absolute; infinite: not yet], also of jobs that left since the
+  // last decision.
   template <typename Visit>
   void each(Visit&& visit) const {
     for (const Entry& entry : list_) visit(entry.id, entry.promised);
@@ -68,7 +67,7 @@ class PromisedEnds {
     double promised,
         seconds;  // [s] absolute, infinite until promised; from the arrival to the plan's end
     double most;  // slots
-    // [s] When it was promised, and what it had to go by plan; -log(1 - rho).
+    // [s] The time of the promise, and the planned time from then; -log(1 - rho).
     double since, planned, slip;
     void state(State& s) { s(id, promised, seconds, most, since, planned, slip); }
   };
@@ -80,7 +79,7 @@ class PromisedEnds {
     double theta, weight;
     void state(State& s) { s(theta, weight); }
   };
-  struct Step {  // of the slots that are free from a time on [s from now]
+  struct Step {  // free slots from a time on [s from now]
     double from, free;
   };
 
@@ -104,14 +103,14 @@ class PromisedEnds {
   void bring_forward(const Task& task, std::span<double> slots);
 
   std::vector<Entry> list_;
-  std::int64_t known_ = 0;  // smaller ids are in the list, or were
-  double began_ = 0.0;      // [s] the first decision
+  std::int64_t known_ = 0;  // smaller ids have been in the list
+  double began_ = 0.0;      // [s] time of the first decision
   bool started_ = false;
   std::vector<std::int64_t> ended_;  // since the last decision
-  std::vector<Arrival> recent_;      // a ring, as slips_
+  std::vector<Arrival> recent_;      // a ring buffer, like slips_
   std::vector<Slip> slips_;
   std::uint64_t next_recent_ = 0, next_slip_ = 0;
-  double paid_ = 0.0, count_ = 0.0;  // recent jobs: what they were told to pay, how many
+  double paid_ = 0.0, count_ = 0.0;  // recent jobs: sum of promised penalties, and number
 
   double lambda_ = 0.0, price_ = 0.0, slot_price_ = 0.0;
   std::vector<double> key_, end_;  // by row: work at the mean price; seconds until the end

@@ -1,13 +1,14 @@
-// Slotted policies for a scheduler's own loop: who runs now, and on how many machines.
+// Slotted policies for a scheduler's own loop: which jobs run now, and on how many machines.
 //
-// Time is real and cut into slots of a given length from the first call on; the first decision of a
-// step moves the policy's virtual schedule on, further ones in the same step only hand out what is
-// idle. Work is estimated in machine seconds. A machine that a job is said to run on is not idle:
-// report no running machines if every task may be stopped, and all of them otherwise. Without
-// machines nothing starts, in the virtual schedule neither. A decision may be held for a period of
-// several slots: a machine then runs waiting tasks of its job one after the other, so a job gets no
-// more machines than its tasks need that way, unless nobody else can use them. O(log n) a change
-// with n live jobs; decide as the policy, and O(1) for each job that holds machines.
+// Time is real and cut into steps of a given length from the first call on. The first decision of a
+// step advances the policy's virtual schedule; later decisions in the same step only hand out idle
+// machines. Work is estimated in machine seconds. A machine that a job is said to run on is not
+// idle: report no running machines if every task may be stopped, and all of them otherwise. Without
+// machines nothing starts, in the virtual schedule either. A decision may be held for a period of
+// several steps: a machine then runs waiting tasks of its job one after the other, so a job gets no
+// more machines than its tasks need that way, unless no other job can use them. O(log n) a change
+// with n live jobs; a decision costs as much as the policy's, and O(1) for each job that holds
+// machines.
 #pragma once
 
 #include <cmath>
@@ -32,20 +33,20 @@ class SlottedEpoch {
  public:
   static constexpr const char* kName = "SlottedEpoch";
   static SlottedEpoch blank() { return {1, 1.0, "fifo"}; }  // to read a state into
-  // A policy by name, of those that need no preemption.
-  // `period`: seconds for which decisions are held; 0: until something ends.
+  // `policy`: the name of a policy that needs no preemption. `period`: seconds for which decisions
+  // are held; 0: until something ends.
   SlottedEpoch(std::int64_t slots, double step_seconds, const std::string& policy,
                double period = 0.0);
 
   // A job's state; equally long columns. Waiting reduce tasks count only once they may start.
   struct Columns {
     std::span<const std::int64_t> maps, reduces, running;
-    // Machine seconds, estimated. Without map_left a waiting map task counts as the last map_left
-    // said of each that waited then, or else as a step.
+    // Estimated machine seconds. Without map_left a waiting map task counts as the mean in the last
+    // map_left, or else as a step.
     std::span<const double> map_left, reduce_left;
 
     std::size_t size() const { return maps.size(); }
-    // `rows` kAnyLength: of new jobs; the first column says how many.
+    // `rows` kAnyLength: columns of new jobs; the first column gives their number.
     template <typename Self, typename Visit>
     static void each(Self& self, std::size_t rows, Visit&& visit) {
       const bool anew = rows == kAnyLength;
@@ -60,34 +61,33 @@ class SlottedEpoch {
   };
 
   using Changes = Columns;
-  // New jobs; fills `ids`. One that arrives after the latest time heard of moves time on, one that
-  // arrived before counts from then. If `arrival` is empty, jobs arrive at that time, or at the
-  // first decision. Throws before anything changes.
+  // Adds jobs; fills `ids`. A job that arrives after the latest known time advances time; a job
+  // that arrived before counts from that time. If `arrival` is empty, jobs arrive at that time, or
+  // at the first decision. Throws before anything changes.
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
-  // Overwrites what is given (the others empty). Throws before anything changes.
+  // Overwrites the given columns (others are empty). Throws before anything changes.
   void update(std::span<const std::int64_t> ids, const Columns& columns);
   void finish(std::span<const std::int64_t> ids) { leave(ids, false); }
-  // They are not done; the virtual schedule forgets them too.
+  // Removes unfinished jobs; the virtual schedule forgets them, too.
   void remove(std::span<const std::int64_t> ids) { leave(ids, true); }
 
-  // Tasks to start, and the machines that the job holds then.
+  // Tasks to start, and the machines that the job then holds.
   struct Grant {
     std::int64_t id, maps, reduces, slots;
-    bool changed;  // the slots, since the decision before
+    bool changed;  // whether the slots differ from the last decision
     Bound bound;
     void state(State& s) { s(id, maps, reduces, slots, changed, bound); }
   };
-  // Those that start tasks in the policy's order, then the others that hold machines or lost all.
-  // Times must not fall. `slots`, if given, is the number of machines from now on, 0 or more;
-  // throws before anything changes. Valid until the next call. A second decision at one moment,
-  // with nothing changed, is the first one.
-  // `period`, if given: of this decision.
+  // Grants of jobs that start tasks, in the policy's order, then of other jobs that hold machines
+  // or lost all. Times must not fall. `slots`, if given, is the number of machines from now on, 0
+  // or more; throws before anything changes. Valid until the next call. A second decision at one
+  // moment, with nothing changed, is the first one. `period`, if given: of this decision.
   std::span<const Grant> decide(double now, std::optional<std::int64_t> slots = {},
                                 std::optional<double> period = {});
-  // Of the last decision, if it had a period: jobs with tasks that still wait, first those that
-  // the policy gave machines, then the oldest.
+  // If the last decision had a period: jobs with tasks that still wait, first the jobs that the
+  // policy gave machines, then the oldest.
   std::span<const std::int64_t> order() const { return order_; }
-  // Jobs keep coming that need more machines for whole periods than there are.
+  // Whether the arriving jobs need more machines for whole periods than there are.
   bool overloaded() const { return clock_.overloaded(slots_); }
 
   std::size_t size() const { return jobs_.size(); }
@@ -108,7 +108,7 @@ class SlottedEpoch {
   void line_up();
   std::span<const Grant> again();
   void count_arrival(const SlottedJob& job);
-  double period_steps() const;  // whole slots of time for which a decision holds
+  double period_steps() const;  // whole steps for which a decision holds
   void show(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots, bool changed,
             std::int64_t idle);
 
@@ -117,7 +117,7 @@ class SlottedEpoch {
   std::string policy_name_;
   std::unique_ptr<SlottedPolicy> policy_;
   EpochTable<SlottedJob, 1> jobs_;
-  std::vector<double> map_task_;  // slots that a waiting map task counts for
+  std::vector<double> map_task_;  // steps that a waiting map task counts for
   std::vector<SlottedGrant> grants_;
   std::vector<Grant> shown_;
   PeriodClock clock_;
@@ -129,7 +129,7 @@ class SlottedEpoch {
   std::vector<Index> line_;
   std::vector<std::int64_t> order_;
   bool stands_ = false;                     // nothing has changed since the last decision
-  double origin_ = 0.0, now_ = -kInfinity;  // of the first step; the latest that was heard of
+  double origin_ = 0.0, now_ = -kInfinity;  // time of the first step; latest known time
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
 };
 

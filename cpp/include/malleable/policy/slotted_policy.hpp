@@ -1,10 +1,10 @@
-// What decides who runs in a step of the map-and-reduce model: a function of the live jobs, told
-// only what changed.
+// The policy that decides which tasks run in a step of the map-and-reduce model. It is told only
+// what changed.
 //
 // The simulator and a scheduler's own loop call the same object: arrive, update and leave as jobs
 // change, decide at the beginning of a step. Policies see estimates of work and true counts of
-// waiting tasks. They grant machines to waiting tasks only; what runs and may not be interrupted
-// keeps its machine without being asked about.
+// waiting tasks. They grant machines only to waiting tasks; a task that runs and may not be
+// interrupted keeps its machine.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace malleable {
 
 // A live job at the beginning of a step.
 struct SlottedJob {
-  std::int64_t sequence = -1;  // by arrival, then place in the table; ties everywhere
+  std::int64_t sequence = -1;  // order by arrival, then place in the table; breaks all ties
   std::int64_t maps = 0;       // map tasks that may start
   std::int64_t ready = 0;      // reduce tasks (units, if they may be interrupted) that may start
   std::int64_t running = 0;    // machines that it holds and keeps
@@ -42,25 +42,25 @@ class SlottedPolicy {
  public:
   virtual ~SlottedPolicy() = default;
 
-  // Row `row` of `jobs` is new, has changed, or is done (`cancelled`: will never be done). A row
+  // Row `row` of `jobs` is new, has changed, or leaves because it is done (or `cancelled`). A row
   // may be used again after it has left.
   virtual void arrive(std::span<const SlottedJob> jobs, Index row) = 0;
   virtual void update(std::span<const SlottedJob> jobs, Index row) = 0;
   virtual void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) = 0;
 
-  // Grants at most `idle` of the `machines` that there are; at most one grant a row. `fresh`: the
-  // first decision of its step.
+  // Grants at most `idle` of the `machines`, at most one grant a row. `fresh`: this is the first
+  // decision of the step.
   virtual void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                       bool fresh, std::vector<SlottedGrant>& grants) = 0;
 
-  // So many steps went by in which nobody could have been granted anything.
+  // `steps` steps passed in which no job could have been granted a machine.
   virtual void pass(std::int64_t machines, double steps) = 0;
 
-  // What it keeps between decisions.
+  // The state that it keeps between decisions.
   virtual void state(State& s) = 0;
 };
 
-// By its name in the registry. Throws std::invalid_argument.
+// Makes a policy by its name in the registry. Throws std::invalid_argument.
 std::unique_ptr<SlottedPolicy> make_slotted_policy(const std::string& name, bool preemptive);
 
 }  // namespace malleable

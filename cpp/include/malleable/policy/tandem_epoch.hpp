@@ -1,19 +1,20 @@
-// FCFS, MaxSRPT, SplitSRPT and TwoSRPT for a scheduler's own loop: who runs now at the map and at
-// the shuffle station, with which share of it and how many slots.
+// FCFS, MaxSRPT, SplitSRPT and TwoSRPT for a scheduler's own loop: which jobs run now at the map
+// and at the shuffle station, with which share of it and how many slots.
 //
-// The state is what the caller says is left of every job, truth or estimate, and what of it is
-// ready to be shuffled. Given the state of the simulated tandem queue, the decision is the
-// simulator's (sim/tandem); beyond it, jobs may have a most of slots, and what the first cannot use
-// goes down the order. Shares are rounded to whole slots by largest remainder, first the sum up.
+// The caller gives the work left of every job, true or estimated, and the shuffle work that is
+// ready. Given the state of the simulated tandem queue, the decision is the simulator's
+// (sim/tandem). In addition, jobs may have a maximum of slots, and slots that the first job cannot
+// use go down the order. Shares are rounded to whole slots by largest remainder, after their sum
+// was rounded up.
 //
 // A decision that is held for a period gives a job no more slots than it can use fully: at the map
-// station whole slot-periods of what is left, at the shuffle station of what is ready or becomes
-// ready within the period. What nobody can use fully goes to the job that ends its phase earlier by
-// it the most. Shares are then whole slots.
+// station whole slot-periods of its work left, at the shuffle station of the work that is ready or
+// becomes ready within the period. Slots that no job can use fully go to the job whose phase ends
+// earlier by them the most. Shares are then whole slots.
 //
-// Ranks are kept up to date as jobs change. A decision is one pass over them, O(n), while the first
-// jobs can use a whole station; jobs with few slots each make it O(n + k log n) for k that run.
-// Warm, it allocates nothing. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+// Ranks are updated as jobs change. A decision is one pass over them, O(n), while the first jobs
+// can use a whole station; if jobs have few slots each, it takes O(n + k log n) for k running jobs.
+// Allocates nothing once warm. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
 #pragma once
 
 #include <array>
@@ -35,8 +36,8 @@ namespace malleable {
 
 struct TandemEpochOptions {
   TandemPolicy policy = TandemPolicy::kMaxSrpt;
-  bool conserving = true;  // as printed otherwise: see sim/tandem
-  bool bounce = false;     // overrun estimates bounce
+  bool conserving = true;  // false: as printed in the paper, see sim/tandem
+  bool bounce = false;     // see policy/tandem_policy
   std::array<std::int64_t, 2> slots{1, 1};
   double period = 0.0;  // seconds for which a decision holds; 0: until something ends
 
@@ -56,12 +57,13 @@ class TandemEpoch {
   // Equally long columns. Map work 0: the phase has ended; below 0: an estimate is overrun by as
   // much. The same for shuffle work. Whole numbers as limits; infinity: none.
   struct Columns {
-    std::span<const double> map, shuffle;  // left, in seconds of the whole station
-    std::span<const double> ready;         // of the shuffle; empty: by the map phase's progress
+    std::span<const double> map, shuffle;  // work left, in seconds of the whole station
+    // ready shuffle work; empty: from the map phase's progress
+    std::span<const double> ready;
     std::span<const double> max_map_slots, max_shuffle_slots;
 
     std::size_t size() const { return map.size(); }
-    // `rows` kAnyLength: of new jobs; the first column says how many.
+    // `rows` kAnyLength: columns of new jobs; the first column gives their number.
     template <typename Self, typename Visit>
     static void each(Self& self, std::size_t rows, Visit&& visit) {
       const bool anew = rows == kAnyLength;
@@ -75,15 +77,15 @@ class TandemEpoch {
     void check(bool anew) const;
   };
   using Changes = Columns;
-  // New jobs; their sizes are what is left then. Fills `ids`. Throws before anything changes.
-  // If `arrival` is empty, they arrive at the last decision, or at the first one.
+  // Adds jobs, whose sizes are the work left now; fills `ids`. Throws before anything changes. If
+  // `arrival` is empty, they arrive at the last decision, or at the first one.
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
-  // Overwrites what is given (the others empty). Throws before anything changes.
+  // Overwrites the given columns (others are empty). Throws before anything changes.
   void update(std::span<const std::int64_t> ids, const Columns& columns);
   void finish(std::span<const std::int64_t> ids) { remove(ids); }
   void remove(std::span<const std::int64_t> ids);
 
-  // A share is a part of its station. `changed`: the slots, since the decision before.
+  // A share is a part of its station. `changed`: whether the slots differ from the last decision.
   struct Service {
     std::int64_t id;
     Both<double> share{};
@@ -91,25 +93,24 @@ class TandemEpoch {
     bool changed = false;
     Both<Bound> bound{Bound::kOrder, Bound::kOrder};
   };
-  // In the order of their ranks at the map station, then those that only shuffle, then those that
-  // lost all their slots. Valid until the next call. Capacities that are given hold from now on; 0
-  // is one. Throws before anything changes if `now` is before the decision before, or a job arrives
-  // later.
+  // Jobs by their ranks at the map station, then jobs that only shuffle, then jobs that lost all
+  // their slots. Valid until the next call. Given capacities hold from now on; 0 is allowed. Throws
+  // before anything changes if `now` is before the decision before, or a job arrives later.
   // `period`, if given: of this decision.
   std::span<const Service> decide(double now, std::optional<std::int64_t> map_slots = {},
                                   std::optional<std::int64_t> shuffle_slots = {},
                                   std::optional<double> period = {});
-  // Of the last decision, if it had a period: by station, the jobs that could use a slot which
-  // becomes free, by rank.
+  // If the last decision had a period: the jobs that could use a slot of the station that becomes
+  // free, by rank.
   std::span<const std::int64_t> order(Station at) const { return stations_[at].turn; }
-  // Jobs keep coming that need more whole slot-periods of a station than there are.
+  // Whether the arriving jobs need more whole slot-periods of a station than there are.
   bool overloaded() const;
 
   std::size_t size() const { return jobs_.size(); }
   std::pair<std::int64_t, std::int64_t> slots() const {
     return {options_.slots[kMapping], options_.slots[kShuffling]};
   }
-  const char* rule() const;  // the policy's name
+  const char* rule() const;  // name of the policy
 
   void state(State& s);
 
@@ -127,8 +128,8 @@ class TandemEpoch {
     // Shuffle work for each unit of map work.
     double ratio() const { return size[kMapping] > 0.0 ? size[kShuffling] / size[kMapping] : 0.0; }
   };
-  // Jobs of one station and class in order: the first is found in one pass, a heap of the others is
-  // built only if they are asked for.
+  // Jobs of one station and class in order: the first is found in one pass; a heap of the others is
+  // built only if needed.
   struct Line {
     struct Entry {
       TandemRank rank;
@@ -143,9 +144,9 @@ class TandemEpoch {
   struct Part {
     Row row;
     double share, most;
-    Bound bound;  // of the most
+    Bound bound;  // reason of the maximum
   };
-  // Those of a class that run at a station, in order; the last one may take more.
+  // Running jobs of a class at a station, in order; the last one may take more.
   struct Parts {
     std::vector<Part> parts;
     double extend(double quota);
@@ -154,10 +155,10 @@ class TandemEpoch {
 
   struct Flow {
     Row row;
-    double rate;  // of its shuffle work, as a share of that station
+    double rate;  // rate of its shuffle work, as a share of that station
   };
   struct StationState {
-    // Firsts of the ranks, infinite where there is nothing to do; only these are read in a pass.
+    // First parts of the ranks, infinite if there is nothing to do; a pass reads only these.
     std::vector<double> first;
     std::vector<TandemRank> rank;
     Both<Parts> parts;  // by class
@@ -176,7 +177,7 @@ class TandemEpoch {
   void line_up(const StationState& of);
   Row head(std::size_t group);
   void drop_head(std::size_t group);
-  // Hands up to `quota` of a station down the line of a class; what is left over is returned.
+  // Hands up to `quota` of a station down the line of a class; returns the rest.
   double fill(Station at, std::size_t group, double quota);
   double usable(Row row, Station at) const;
   bool cap(Row row, Station at, double& most) const;
@@ -193,16 +194,17 @@ class TandemEpoch {
   EpochTable<Job, 2> jobs_;
   PeriodClock clock_;
   bool split_;
-  bool lends_ = true;  // what is left over at a station, in the decision at hand
+  // in the present decision, jobs and classes pass on capacity that they cannot use
+  bool lends_ = true;
   Both<StationState> stations_;
   std::vector<double> imbalance_;
   std::int64_t sequence_ = 0;
   double latest_arrival_ = -kInfinity;
-  bool latest_stale_ = false;  // it may be of a job that was removed
+  bool latest_stale_ = false;  // latest_ may be of a job that was removed
 
   Line line_[2];
   const StationState* lined_up_ = nullptr;
-  std::vector<Flow> flow_[2];  // mapping with nothing ready, the last in rank first
+  std::vector<Flow> flow_[2];  // jobs that map with nothing ready, the last in rank first
   std::vector<std::uint32_t> service_at_;
   std::vector<Service> service_;
   struct Remainder {
@@ -210,7 +212,7 @@ class TandemEpoch {
     std::size_t service;
   };
   std::vector<Remainder> remainder_;
-  // For a period.
+  // Workspace for decisions with a period.
   Problem rest_;
   std::vector<double> assigned_slots_;
   std::vector<Part*> rest_parts_;

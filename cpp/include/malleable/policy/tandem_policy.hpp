@@ -1,5 +1,5 @@
-// Who runs at the map and at the shuffle station of an overlapping tandem queue (Lin, Wierman,
-// Zhang, Tan 2013): ranks of jobs, and how two classes of jobs share both stations.
+// Which jobs run at the map and at the shuffle station of an overlapping tandem queue (Lin,
+// Wierman, Zhang, Tan 2013): ranks of jobs, and how two classes of jobs share both stations.
 //
 //   FCFS       by arrival at both stations
 //   MaxSRPT    least max(remaining map, remaining shuffle) first (section 4.1)
@@ -8,12 +8,12 @@
 //   TwoSRPT    ours: each station by a rank of its own. Map: remaining map plus 1/16 of the
 //              remaining shuffle; shuffle: max(remaining map, remaining shuffle). See
 //              docs/internals/models.md
-//   Order      both orders are given from outside
-//   PS, WPS    equal or weighted shares; k-LPS: only the k oldest jobs share the map station (5.1)
+//   Order the caller gives both orders PS, WPS equal or weighted shares; k-LPS: only the k oldest
+//   jobs share the map station (5.1)
 //
-// Ranks look at sizes as the policy sees them: the truth, or an estimate less what was done. A job
-// that has done more than its estimate either shows nothing left and goes first, or bounces: it
-// shows what it has overrun, at most its estimate, after SRPT with bounce (Scully, Grosof,
+// Ranks use sizes as the policy sees them: true, or an estimate less the work done. A job that has
+// done more than its estimate either counts as having nothing left and goes first, or bounces: it
+// counts with its overrun, at most its estimate, after SRPT with bounce (Scully, Grosof,
 // Mitzenmacher 2022). Here the overrun is rounded up to the next of 11 fractions 2^-k of the
 // estimate, because jobs whose ranks rise together would have to share a station without end.
 //
@@ -29,7 +29,7 @@ namespace malleable {
 
 enum class TandemPolicy { kFcfs, kMaxSrpt, kSplitSrpt, kTwoSrpt, kOrder, kShare };
 
-// What is left of a job, as the policy sees it.
+// The work left of a job, as the policy sees it.
 struct Seen {
   double map = 0.0;
   double shuffle = 0.0;
@@ -78,11 +78,11 @@ inline double imbalance_of(double map, double shuffle) {
   return large > 0.0 ? large / small : 1.0;
 }
 
-// Share of a station that the class gets whose heavy side it is: mu_2 = beta / (1 + beta).
+// The share of a station for the class that is heavy there: mu_2 = beta / (1 + beta).
 inline double split_share(double beta) { return 1.0 - 1.0 / (1.0 + beta); }
 
-// What a policy sees of one phase with `left` more to do than was estimated (below 0: an overrun).
-// Overruns within `slack` of a step count as having reached it.
+// The work left of a phase as a policy sees it. `left` is the estimate less the work done (below 0:
+// an overrun). Overruns within `slack` of a step count as having reached it.
 inline double seen_left(double left, double estimate, bool bounce, double slack) {
   if (left > slack) return left;
   if (!bounce) return 0.0;
@@ -91,7 +91,7 @@ inline double seen_left(double left, double estimate, bool bounce, double slack)
   return level;
 }
 
-// How much more has to be done until seen_left() jumps; infinity: it never will.
+// How much more must be done until seen_left() jumps; infinity: it never will.
 inline double until_jump(double left, double estimate, bool bounce, double slack) {
   if (left > slack) return left;
   const double level = seen_left(left, estimate, bounce, slack);

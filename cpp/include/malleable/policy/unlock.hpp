@@ -1,13 +1,13 @@
-// Unlock: ASRPT's head start for map tasks, only where it pays.
+// Unlock: ASRPT's priority of map tasks, but only where it pays.
 //
-// ASRPT (policy/asrpt) runs the map tasks of the virtual SRPT before any reduce task. That fills
-// the next step with reduce work where a job's map work is small against its reduce work, and
-// delays jobs that could end now where it is not. Here
-//   1  what runs and may not be interrupted keeps its machine
-//   2  map tasks that the virtual SRPT runs in this step, of jobs with no more map than reduce work
+// ASRPT (policy/asrpt) runs the map tasks of the virtual SRPT before any reduce task. If a job's
+// map work is small compared with its reduce work, this fills the next step with reduce work;
+// otherwise it delays jobs that could end now. Here
+//   1 a task that runs and may not be interrupted keeps its machine 2 map tasks that the virtual
+//   SRPT runs in this step, of jobs with no more map than reduce work
 //      left: a machine spent here unlocks at least one unit of reduce work
 //   3  everything else that may start, map or reduce, by the job's work left, ties to the earlier
-// Not from a paper; docs/internals/models.md has the comparison and what else was tried. Costs as
+// Not from a paper; docs/internals/models.md has the comparison and other variants. Same cost as
 // ASRPT.
 #pragma once
 

@@ -1,7 +1,7 @@
-// Slots of a cluster's users, before anything is decided for their jobs: water-filling weighted by
-// priority over what each user's jobs could use, minima first (adaptive, section 4, has users with
-// both; FLEX, section 1, pools). A minimum for several pools of slots counts in proportion to them.
-// O(users) a decision. Kernels: water_filling.
+// Slots of a cluster's users, which are shared before those of jobs: water-filling weighted by
+// priority over the slots that each user's jobs could use, minima first (adaptive, section 4, has
+// users with both; FLEX, section 1, has pools). A minimum for several pools of slots counts in
+// proportion to them. O(users) a decision. Kernels: water_filling.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ class UserShares {
  public:
   void begin(const ClusterState& state);
   std::size_t users() const { return priority_.size(); }
-  // Whole slots of each user; `most[user]`: what the user's jobs could use, `least[user]` what they
-  // must have (empty: nothing).
+  // Whole slots of each user. `most[user]`: slots that the user's jobs could use; `least[user]`:
+  // slots that they must have (empty: none).
   std::span<const double> of(const ClusterState& state, int pool, std::span<const double> most,
                              std::span<const double> least = {});
 

@@ -1,16 +1,15 @@
-// The virtual SRPT machine of ASRPT (Zheng, Shroff, Sinha 2013, section VI) on a cluster: what
-// would be left of the jobs' reduce work if it did not have to wait for map work.
+// The virtual SRPT machine of ASRPT (Zheng, Shroff, Sinha 2013, section VI) on a cluster: the
+// reduce work that jobs would have left if it did not have to wait for map work.
 //
-// From one decision to the next, the least work left first, in seconds of all slots of its pool,
-// maps and reduces together, a job gets for its reduces what they can use of the slots that are
-// left; with generic slots its maps take theirs first. Reduce work runs at the rate of those slots
-// at once, whether the maps have finished or not. Ties: earlier arrival.
+// Between two decisions, jobs are served by least work left (maps and reduces together, in seconds
+// of all slots of the pool): a job's reduces get the remaining slots that they can use; with
+// generic slots its maps are served first. Reduce work runs at the rate of those slots at once,
+// whether the maps have finished or not. Ties: earlier arrival.
 //
-// In the paper the machine and the cluster have the same map work left. On a cluster nobody is
-// preempted and they would drift apart: a job that is done there but not here goes either first,
-// with all that it has left here, or last, behind those who are not done there. Therefore the
-// machine has the cluster's map work at every decision, and never more reduce tasks left than the
-// cluster.
+// In the paper the machine and the cluster have the same map work left. On a cluster no task is
+// preempted and the two would drift apart: a job that is done on the machine but not on the cluster
+// would go first with all its work, or last behind all others. Therefore at every decision the
+// machine takes over the cluster's map work, and never has more reduce tasks left than the cluster.
 //
 // O(n log n) a decision for n jobs present.
 #pragma once
@@ -31,21 +30,21 @@ class VirtualCluster {
     reduces_.resize(jobs, 0.0);
     is_moved_.resize(jobs, 0);
   }
-  // A job that has just come, at state.now.
+  // Adds a job that has just come, at state.now.
   void arrive(const ClusterState& state, Index job);
-  // To state.now.
+  // Advances the machine to state.now.
   void advance(const ClusterState& state);
 
-  // Reduce tasks left there, in parts of tasks.
+  // Reduce tasks left on the machine, with fractions.
   double reduces(Index job) const { return reduces_[job]; }
-  // Jobs of which that became another number since this was last forgotten.
+  // Jobs whose reduces() changed since they were last forgotten.
   std::span<const Index> moved() const { return moved_; }
   void forget_moved() {
     for (const Index job : moved_) is_moved_[job] = 0;
     moved_.clear();
   }
 
-  // Not what moved: whoever reads it looks at all.
+  // Without moved(): after reading a state, callers must look at all jobs.
   void state(State& s) { s(now_, reduces_); }
 
  private:
@@ -61,7 +60,7 @@ class VirtualCluster {
   std::vector<double> reduces_;  // by job
   std::vector<Index> moved_;
   std::vector<std::uint8_t> is_moved_;           // by job
-  std::vector<std::pair<double, Index>> order_;  // work left, place among those present
+  std::vector<std::pair<double, Index>> order_;  // (work left, place among present jobs)
 };
 
 }  // namespace malleable

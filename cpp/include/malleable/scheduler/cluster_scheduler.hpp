@@ -1,28 +1,27 @@
-// What stands between a policy and whatever runs tasks: counts of jobs kept by events, estimates,
-// decisions, and which tasks free slots start (FLEX, sections 1 and 4.2: allocation layer above
-// assignment layer).
+// The layer between a policy and the engine or simulation that runs tasks: it keeps counts of jobs
+// by events, estimates, and decisions, and chooses the tasks that free slots start (FLEX, sections
+// 1 and 4.2: allocation layer above assignment layer).
 //
 // The cluster simulation drives it with simulated time, `Scheduler` with events of an engine. It
-// knows nothing of how long tasks will run, only what it was told. Jobs are rows of a table; calls
-// are taken to be right (Scheduler checks them).
+// does not know how long tasks will run. Jobs are rows of a table; calls must be right (Scheduler
+// checks them).
 //
-// Events change counts at once. A decision is due (see `due`) when something changed, not more
-// often than once an epoch; it changes who gets the slots that become free, tasks are never taken
-// back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
-// with the least running / target, to the least rank, or as the policy chooses for the node. If the
-// policy says so, the fastest free slot goes first, and a job leaves a slow slot to the next one if
-// faster slots would end its tasks before. A slot that all jobs leave idles, unless so many wait
-// that the last one had better take it (the slow server problem, Larsen and Agrawala 1983). With
-// delay scheduling a job leaves a slot to others while it waits for a block of its own; gangs start
+// Events change counts at once. A decision is due (see `due`) when something changed, at most once
+// an epoch. It changes which jobs get the slots that become free; tasks are never taken back. Free
+// slots are given away by `assign`, all at once, or by `offer`, one node's: to the job with the
+// least running / target, to the least rank, or as the policy chooses for the node. If the policy
+// says so, the fastest free slot goes first, and a job leaves a slow slot to the next job if faster
+// slots would end its tasks earlier. A slot that all jobs leave idles, unless so many tasks wait
+// that the last job should take it (the slow server problem, Larsen and Agrawala 1983). With delay
+// scheduling a job leaves a slot to others while it waits for a node with its blocks; gangs start
 // together (cluster_scheduler_gangs.cpp); reduce tasks wait for the maps of their job
-// (cluster_scheduler_reduces.cpp); a job that starves for `ageing` goes first, once, the longest
-// wait before others. Such jobs hold one slot in twenty at most, and in the long run one
-// slot-second in a thousand, so that the policy's order stays what it is where most jobs wait for
-// longer than `ageing`.
+// (cluster_scheduler_reduces.cpp); a job that starves for `ageing` goes first, once, by longest
+// wait. Such jobs hold at most one slot in twenty, and in the long run one slot-second in a
+// thousand, so that the policy's order holds even if most jobs wait for longer than `ageing`.
 //
-// An event takes O(log jobs), and O(1) a task; a decision what the policy takes and O(log jobs) for
-// each job whose target moved; a task that starts O(log jobs) at most, and O(speeds + log jobs)
-// for each of at most 256 jobs that leave a slow slot. Memory: O(jobs + slots).
+// An event takes O(log jobs), and O(1) a task; a decision costs as much as the policy's and O(log
+// jobs) for each job whose target changed; a task that starts O(log jobs) at most, and O(speeds +
+// log jobs) for each of at most 256 jobs that leave a slow slot. Memory: O(jobs + slots).
 #pragma once
 
 #include <algorithm>
@@ -51,11 +50,11 @@ struct TaskStart {
   Index node;
 };
 
-// Beyond, rounding takes one multiple of a period for another.
+// Beyond this number of periods, rounding confuses neighbouring multiples.
 inline constexpr double kFinest = 0x1p50;
 
-// The first instant first + k period, k a whole number, at or after `time`, or after it; where the
-// clock cannot tell such instants apart, `time` itself, or the next that there is.
+// The first time first + k period, k a whole number, at or after `time` (or, with `after`, after
+// it). If doubles cannot tell such times apart: `time` itself, or the next double.
 inline double next_tick(double period, double first, double time, bool after) {
   double k = std::max(0.0, std::floor((time - first) / period));
   if (!(k < kFinest)) return after ? std::nextafter(time, kInfinity) : time;
@@ -65,15 +64,15 @@ inline double next_tick(double period, double first, double time, bool after) {
 
 class ClusterScheduler {
  public:
-  // The views and the policy stay the caller's and must outlive the scheduler. `rank`: the jobs'
-  // places in the order of their arrivals, by which ties are broken; `believed[2 * job + phase]`:
-  // seconds of a task before anything of it is known.
+  // The views and the policy belong to the caller and must outlive the scheduler. `rank`: the jobs'
+  // places in the order of arrivals, which break ties; `believed[2 * job + phase]`: seconds of a
+  // task before anything is known of it.
   ClusterScheduler(const ClusterView& cluster, const ClusterJobsView& jobs, std::vector<Index> rank,
                    std::vector<double> believed, const SchedulerOptions& options,
                    ClusterPolicy& policy);
 
-  // These rows are jobs that will come: more rows, or rows of others that left. What the views
-  // point to may have moved. `believed` has two entries a job, `parents` one or is empty.
+  // These rows are jobs that will come: new rows, or rows of jobs that left. The memory behind the
+  // views may have moved. `believed` has two entries a job; `parents` has one, or is empty.
   void add(std::span<const Index> jobs, const ClusterView& cluster, const ClusterJobsView& table,
            std::span<const Index> rank, std::span<const double> believed,
            std::span<const std::vector<Index>> parents);
@@ -89,8 +88,8 @@ class ClusterScheduler {
   // Never falls.
   void set_now(double now) { state_.now = now; }
 
-  // A job comes in two steps, between which its blocks may be placed: its numbers of tasks, whose
-  // seconds are believed or estimated (`learn`), and that it is here.
+  // A job comes in two steps, between which its blocks may be placed: announce() sets its tasks and
+  // their estimates, the second call makes it present.
   void announce(Index job);
   bool place(Index job, Index task, std::span<Index> node) {
     return policy_->place(state_, job, task, node);
@@ -99,24 +98,24 @@ class ClusterScheduler {
     const ClusterPolicy* other = policy_->unlike();
     (other == nullptr ? policy_ : other)->check_node_rates(state_, rates);
   }
-  // node[task * copies + c]; copies of blocks.
+  // node[task * copies + c]: the node of copy c of a task's block.
   void set_blocks(Index job, std::size_t copies, std::span<const Index> node);
   void arrive(Index job);
   void leave(Index job);
-  // A job that is done, whatever was told of its tasks: what they have shown is learnt.
+  // A job is done, even if some of its tasks were not reported: learns from its tasks.
   void completed(Index job);
-  // A job that leaves although tasks of it wait or run: nobody's from now on.
+  // A job leaves although tasks of it wait or run; they then belong to no job.
   void drop(Index job);
 
-  // Tasks of a phase may start.
+  // Lets tasks of a phase start.
   void make_ready(Index job, Phase p);
-  // A slot is free again.
+  // Frees a slot.
   void release(Index node, int pool) {
     ++state_.free_on[pool][node];
     ++state_.free[pool];
     if (!options_.offered) queue_[pool].push(node);
   }
-  // Events of a phase come soon: what they look at is fetched meanwhile, in two steps.
+  // Prefetches, in two steps, the data that coming events of a phase will read.
   MALLEABLE_INLINE void fetch_phase(Index job, Phase p) const {
     fetch(&state_.phases[2 * job + p]);
     if (estimates_.used()) estimates_.fetch(2 * job + p);
@@ -124,28 +123,28 @@ class ClusterScheduler {
   MALLEABLE_INLINE void fetch_rest(Index job, Phase p) const {
     if (estimates_.used()) estimates_.fetch_rest(2 * job + p);
   }
-  // So many tasks have finished after as many seconds each; `nodes` where they ran, for policies
-  // that listen. Their slots are released apart.
+  // `count` tasks have finished after `seconds` each; `nodes`: where they ran, for policies that
+  // listen. Release their slots separately.
   bool listens() const { return policy_->listens(); }
   std::string_view rule() const { return policy_->rule(state_); }
   void ended(Index job, Phase p, std::int64_t count, double seconds, std::span<const Index> nodes);
-  // So many tasks started that nobody here had start.
+  // `count` tasks started that this scheduler did not start.
   void started(Index job, Phase p, std::int64_t count);
-  // Counts and seconds as they are.
+  // Sets counts and estimates.
   void set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
                   std::int64_t finished);
-  // Its user says another time of a task.
+  // Changes the stated time of a task.
   void set_estimate(Index job, Phase p, double seconds);
-  // So many tasks have ended in all, after as many seconds on average, as far as counts tell
-  // (`learn`).
+  // `count` tasks have ended in all, after `seconds` on average (engines that show counts; with
+  // `learn`).
   void saw(Index job, Phase p, std::int64_t count, double seconds);
-  // Seconds of a phase's tasks on average as far as all that was told goes, which decisions are
-  // made with from the next one on, and their standard deviation.
+  // The estimated mean seconds of a phase's tasks from all events so far, which the next decision
+  // will use, and their standard deviation.
   struct Estimate {
     double seconds, deviation;
   };
   Estimate estimate_of(Index job, Phase p) const;
-  // Of a job that has not come, where something is learnt.
+  // The estimate of a job that has not come, with learning.
   Estimate estimate_before(Index job, Phase p) const;
   bool learns() const { return estimates_.used(); }
   void begin_with(SpeedupPrior prior) {
@@ -154,7 +153,7 @@ class ClusterScheduler {
     state_.learned = estimates_.learned();
     mark_all();
   }
-  // Tasks that run have run for so many seconds, all together.
+  // The running tasks have run for `seconds` together.
   void aged(Index job, Phase p, double seconds) {
     if (!estimates_.used()) return;
     const auto running = static_cast<double>(state_.phase(job, p).running);
@@ -163,7 +162,7 @@ class ClusterScheduler {
   double slowed(Index job, Phase p) const {
     return estimates_.used() ? estimates_.slowed(2 * job + p) : 1.0;
   }
-  // What is believed of p of a job's tasks.
+  // The mean of p for a job's tasks.
   double speedup(Index job) const {
     return estimates_.used() ? estimates_.speedup_of(group(job)) : state_.learned.speedup;
   }
@@ -171,59 +170,59 @@ class ClusterScheduler {
     return estimates_.left(2 * job + p, told(job, p), state_.phases[2 * job + p], state_.now,
                            working(job, p));
   }
-  // What was learnt, and what was learnt elsewhere in place of it, before any job came.
+  // What was learnt; and replaces it by what another scheduler has learnt, before any job came.
   TaskEstimates::History history() const { return estimates_.history(); }
   void recall(const TaskEstimates::History& history) {
     estimates_.recall(history);
     if (estimates_.used()) state_.learned = estimates_.learned();
   }
-  // Its weight, say, is another one.
+  // Data of the job, such as its weight, have changed.
   void mark(Index job, Phase p);
-  // It was this user's until now.
+  // The job's user has changed; it was `before`.
   void user_changed(Index job, std::size_t before);
-  // A reduce task of the job has shown how long it copies, all of it.
+  // A reduce task of the job has shown how long it copies in all.
   void copied(Index job, double seconds);
-  // One that ran will run again; then that so many wait again.
+  // A task that ran will run again; then: `count` tasks wait again.
   void put_back(Index job, Phase p, Index task);
   void returned(Index job, Phase p, std::int64_t count);
-  // So many finished maps have to run again (each was put back).
+  // `count` finished maps must run again (put_back() was called for each).
   void lost(Index job, std::int64_t count);
   void node_left(Index node);
   void node_came(Index node);
-  // So many slots more or less on a node.
+  // Adds slots to a node, or removes them.
   void add_slots(Index node, int pool, std::int64_t more) {
     state_.slots[pool] += more;
     state_.free_on[pool][node] += more;
     if (!speeds_.of.empty()) speeds_.slots[pool][speeds_.of[node]] += more;
     policy_->slots_changed(state_, node, pool, more);
   }
-  // These slots are free, whatever was told of tasks.
+  // Sets the free slots, independent of events of tasks.
   void set_free(int pool, std::span<const std::int64_t> free);
-  // Jobs' targets depend on the slots that there are.
+  // Marks all jobs as changed, because targets depend on the slots.
   void mark_all();
 
-  // When the next decision is due; infinity while nothing changed. event(): when something else
-  // happens next. Of epochs in which nothing does, 1,000 in a row have a decision if the policy
-  // depends on time, and then the last one before something does.
+  // The time of the next decision; infinity while nothing changed. event(): the time of the next
+  // other event. If the policy depends on time, up to 1,000 epochs in a row without events have a
+  // decision; after these only the last epoch before an event has one.
   template <typename Event>
   double due(const Event& event) const;
-  // Appends to `latency` how long [s] the policy took for each pool that it decided for.
+  // Decides; appends to `latency` the seconds that the policy took for each pool.
   void decide(std::vector<float>& latency);
-  // The next time at which waiting for something ends though nothing happens.
+  // The next time at which some wait ends without an event.
   double next_timer() const {
     const double look = looks_.empty() ? kInfinity : looks_.front().first;
     return timers_.empty() ? look : std::min(look, timers_.front().first);
   }
   void expire();
-  // When the policy, which chooses for nodes, reconsiders what it refused.
+  // The time at which a policy that chooses for nodes reconsiders slots that it refused.
   double reconsiders() const { return std::min(policy_->reconsiders(0), policy_->reconsiders(1)); }
   bool gathers() const { return gathering_[0].job != kNone || gathering_[1].job != kNone; }
   bool undecided() const { return !state_.changed[0].empty() || !state_.changed[1].empty(); }
-  // A job's slots, or its rank; and its place among those that wait, the least first.
+  // A job's slots, or its rank; and its place among waiting jobs, the least first.
   double value(Index job, int pool) const { return value_[pool][job]; }
   double order(Index job, int pool) const { return key(job, pool, 0); }
-  // Jobs whose counts, targets or places are others than when this was last forgotten, each once;
-  // those that left are among them.
+  // Jobs, also jobs that left, whose counts, targets or places changed since this was last
+  // forgotten, each once.
   std::span<const Index> changed_jobs() const { return changed_jobs_; }
   bool has_changed(Index job) const { return has_changed_[job] != 0; }
   void note_change(Index job) {
@@ -235,48 +234,49 @@ class ClusterScheduler {
     for (const Index job : changed_jobs_) has_changed_[job] = 0;
     changed_jobs_.clear();
   }
-  // Whether tasks could start that could not before; forgets it.
+  // Returns whether tasks became able to start, and forgets it.
   bool take_news() { return std::exchange(news_, false); }
 
-  // Slots are free and tasks wait for some.
+  // Whether slots are free and tasks wait for them.
   bool may_start(int pool) const { return state_.free[pool] > 0 && ready_[pool] > 0; }
-  // Gives free slots away; tasks that start are appended.
+  // Gives free slots away; appends the tasks that start.
   void assign(int pool, std::vector<TaskStart>& starts);
-  // One node's slots; true if any was taken, by a gang that gathers, too.
+  // Gives one node's slots away; true if any was taken, also by a gang that gathers slots.
   bool offer(Index node, int pool, std::vector<TaskStart>& starts);
-  // Whatever was decided: `count` tasks on a node, or (kNone) on the first free slots.
+  // Starts `count` tasks on a node, or (kNone) on the first free slots, independent of decisions.
   void start(Index job, Phase p, std::int64_t count, Index node, std::vector<TaskStart>& starts);
-  // After start(): what a job lacks is counted again, and its place among those that wait is found
-  // when somebody looks.
+  // Call it after start(): counts the slots that the job lacks again; its place among waiting jobs
+  // is updated when next read.
   void refresh(Index job, int pool);
-  // How many free slots it takes until a task of the phase may start, beyond those it has gathered.
+  // How many free slots the job needs until a task of the phase may start, beyond those it has
+  // gathered.
   std::int64_t least(Index job, Phase p) const;
   std::int64_t gathered(Index job, Phase p) const;
-  // A gang that gathers lets its slots go; returns their nodes.
+  // Makes the gang that gathers release its slots; returns their nodes.
   std::vector<Index> give_up(int pool);
 
-  // Seconds of the phase's tasks if one that runs may have a backup task: none waits, one has
-  // ended, and what is learnt says how they scatter.
+  // The distribution of the phase's seconds, if running tasks may get backup tasks: none waits, one
+  // has ended, and the scatter is known.
   std::optional<LogTimes> times_for_backups(Index job, Phase p) const;
-  // Of one that has run so long, without what it waited for maps (kernel/backup_gain).
+  // The gain for a task that has run for `age`, without its waiting for maps (kernel/backup_gain).
   BackupGain backup_gain(Phase p, double age, const LogTimes& times) const {
     return malleable::backup_gain(age, times, p == kReduce ? copying_.low() : 0.0);
   }
   // Reduce tasks that start before all maps of their job have ended, if tasks can be ended
-  // (cluster_scheduler_reduces.cpp): tasks for slots that no ready task wants; and the job whose
-  // youngest reduce task that waits for maps is to wait for a slot again, so that a task which
-  // finds none has this one, `freed` more being free than is told. kNone: there is none.
+  // (cluster_scheduler_reduces.cpp). The first function starts them in slots that no ready task
+  // wants. The second returns the job whose youngest reduce task that waits for maps must give up
+  // its slot to a ready task, or kNone; `freed` slots are free in addition to the known ones.
   void start_early(int pool, std::vector<TaskStart>& starts);
   Index to_take_back(int pool, std::int64_t freed = 0);
-  // Tasks of a phase may start, as somebody says who knows more.
+  // The engine says that tasks of a phase may start.
   void said_ready(Index job, Phase p) {
     if (p == kReduce) jobs_[job].foreseen = false;
     make_ready(job, p);
   }
 
-  // How many slots ready tasks could use, at most `most`.
+  // The number of slots that ready tasks could use, at most `most`.
   std::int64_t wanted(int pool, std::int64_t most);
-  // Takes a free slot for what is no task of the scheduler's; release() gives it back.
+  // Takes a free slot for an attempt that the scheduler does not count; release() gives it back.
   Index lend(int pool);
 
   std::int64_t running(int pool) const { return running_[pool]; }
@@ -285,33 +285,35 @@ class ClusterScheduler {
   std::int64_t held(int pool) const {
     return static_cast<std::int64_t>(gathering_[pool].nodes.size());
   }
-  // Slots below targets although tasks are ready.
+  // The sum of slots below targets although tasks are ready.
   double shortage(int pool) const { return all_short_[pool]; }
-  // Before anything happens: somebody will ask for it.
+  // Call it before any event if shortage() will be read.
   void watch_shortage() { watches_ = style_ == ClusterPolicy::Style::kTargets; }
 
-  // All but options, views and the queue of free slots, and what the policy keeps; read into one
-  // that looks at the views that were there.
+  // The state, with the policy's, but without options, views and the queue of free slots. It is
+  // read into a scheduler with the same views.
   void state(State& s);
-  // Slots that decisions took from jobs that could still use them.
+  // The number of slots that decisions took from jobs that could still use them.
   double moved() const { return taken_; }
   std::int64_t decisions() const { return decisions_; }
 
  private:
-  // Of row 2 * job + phase.
+  // The estimate of row 2 * job + phase.
   Estimate estimate_of(Index row, const LogMean& mean) const;
   struct Job {
-    double skipped = -1.0;      // delay scheduling: since when
+    // delay scheduling: the time since which the job leaves slots to others
+    double skipped = -1.0;
     Index started[2] = {0, 0};  // tasks started at least once, in order
     std::vector<Index> again[2];
-    // Where reduce tasks may start before all maps have ended: since when maps run, by time; not to
-    // be looked at before; whether a timer is there, and a reduce task has shown its copying.
+    // If reduce tasks may start before all maps have ended: start times of running maps, in order;
+    // the time before which they are not looked at again; whether a timer is set, and whether a
+    // reduce task has shown its copying.
     std::vector<double> began;
     double look = 0.0;
     bool looked_for = false, told_copying = false;
-    // Whether reduce tasks are ready as all maps will probably end soon; how many have started
-    // early, and wait; chances that all maps end while one copies what is there, or everything, as
-    // they were last looked at; whether the job is in early_, and in hopeful_.
+    // Whether reduce tasks are ready because all maps will probably end soon; how many have started
+    // early, and wait; the last computed chances that all maps end while a reduce task copies the
+    // present outputs, or all outputs; whether the job is in early_, and in hopeful_.
     bool foreseen = false;
     std::int64_t early = 0;
     double soon = 0.0, hope = 0.0;
@@ -322,7 +324,7 @@ class ClusterScheduler {
       s(foreseen, early, soon, hope, is_early, is_hopeful);
     }
   };
-  struct Gathering {  // a gang, and the nodes of slots that are held for it
+  struct Gathering {  // a gang that gathers slots, and the nodes of the slots held for it
     Index job = kNone;
     Phase phase = kMap;
     double since = 0.0;
@@ -331,10 +333,10 @@ class ClusterScheduler {
     void state(State& s) { s(job, phase, since, nodes); }
   };
   enum : std::uint8_t { kFirst = 1, kHelped = 2 };
-  using Timer = std::pair<double, Index>;  // kNone, or 2 * job + pool that ages
+  using Timer = std::pair<double, Index>;  // (time, kNone or 2 * job + pool that ages)
 
-  // Speeds of nodes, the fastest first, if tasks may wait for faster ones: by node the place of its
-  // speed, and by pool and place how many slots nodes have that are up.
+  // Speeds of nodes, fastest first, if tasks may wait for faster nodes: by node the place of its
+  // speed, and by pool and place the slots of nodes that are up.
   struct Speeds {
     std::vector<Index> of;
     std::vector<double> rate;
@@ -343,7 +345,7 @@ class ClusterScheduler {
   void follow(ClusterPolicy& policy);
   void hand_over(ClusterPolicy& policy);
   void look_at_speeds();
-  // Jobs that have left a slow slot: the work of all, the last one, how many.
+  // Jobs that have left a slow slot: their work together, the last job, their number.
   struct LeftSlot {
     double ahead = 0.0;
     Index last = kNone;
@@ -354,7 +356,7 @@ class ClusterScheduler {
   Index takes_slow_slot(int pool, const LeftSlot& left) const;
   std::int64_t usable(Index job, Phase p) const;
   std::int64_t at_once(Index job, int pool, std::int64_t most) const;
-  // A job's slots, or its rank, before anybody said anything of it.
+  // A job's slots, or its rank, before the first decision about it.
   double untold() const { return style_ == ClusterPolicy::Style::kRanks ? kInfinity : 0.0; }
   bool is_due(int pool) const;
   void look_for_rank(Index job, int pool);
@@ -378,7 +380,7 @@ class ClusterScheduler {
     return p == kMap && options_.replicas > 0 && state_.blocks.has_blocks(job);
   }
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
-  // Jobs of one group ran the same program for the same user.
+  // The group of a job: runs of one program for one user.
   std::int64_t group(Index job) const {
     const ClusterJobsView& jobs = state_.jobs;
     return jobs.group.empty() ? TaskEstimates::kNoGroup : jobs.group[job];
@@ -440,17 +442,18 @@ class ClusterScheduler {
   SchedulerOptions options_;
   ClusterPolicy* policy_;
   ClusterPolicy::Style style_ = ClusterPolicy::Style::kTargets;
-  bool queues_ = false, unlike_ = false;  // what takes its place for rigid jobs, or rates, does
+  // the policy that replaces it for rigid jobs, or for node_rates, decides
+  bool queues_ = false, unlike_ = false;
   bool by_node_ = false;
   bool in_order_ = false;  // targets are filled in the policy's order
-  bool watches_ = false;   // shortage() counts
+  bool watches_ = false;   // shortage() is updated
   bool foresees_;          // reduce tasks may start before all maps have ended
-  bool takes_back_;        // and can be ended
+  bool takes_back_;        // and can be ended again
   std::vector<Job> jobs_;
   Speeds speeds_;
-  SlotQueue queue_[2];  // free slots, unless they are offered
+  SlotQueue queue_[2];  // free slots, unless nodes offer theirs
   IndexedHeap waiting_[2];
-  // Whose places among those that wait are to be found.
+  // Jobs whose places among waiting jobs must be updated.
   std::vector<Index> displaced_[2];
   std::vector<std::uint8_t> is_displaced_[2];
   std::vector<double> value_[2];  // targets or ranks
@@ -461,18 +464,20 @@ class ClusterScheduler {
   std::vector<std::uint8_t> has_changed_;
   std::uint64_t arrivals_ = 0;
   std::vector<std::uint8_t> marked_[2];
-  std::vector<double> starving_[2];     // ageing: since when, by job
-  std::vector<std::uint8_t> timed_[2];  // a timer will look at that, or it is overdue
+  std::vector<double> starving_[2];     // ageing: by job, the time since which it starves
+  std::vector<std::uint8_t> timed_[2];  // by job: a timer is set for it, or it is overdue
   std::vector<std::uint8_t> aged_[2];  // kFirst: goes first; kHelped: its task that went first runs
-  std::vector<Timer> overdue_[2];      // heap: jobs that starved for long enough, by since when
-  std::int64_t helped_[2] = {0, 0};    // jobs that aged_ marks
-  double aged_seconds_[2] = {0.0, 0.0}, aged_until_[2] = {0.0, 0.0};  // slot-seconds, until when
+  // heap: jobs that starved for long enough, by start of starving
+  std::vector<Timer> overdue_[2];
+  std::int64_t helped_[2] = {0, 0};  // jobs that aged_ marks
+  // slot-seconds of aged jobs, and the time until which they are counted
+  double aged_seconds_[2] = {0.0, 0.0}, aged_until_[2] = {0.0, 0.0};
   std::vector<double> short_[2];  // by job: slots below its target
   double all_short_[2] = {0.0, 0.0};
   std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};
   std::vector<std::int64_t> user_ready_;
   double last_decision_ = -1.0;  // number of the epoch
-  std::size_t by_clock_ = 0;     // decisions in a row for which nothing but time had passed
+  std::size_t by_clock_ = 0;     // decisions in a row without any event between
   double taken_ = 0.0;
   std::int64_t decisions_ = 0;
   Gathering gathering_[2];
@@ -480,16 +485,16 @@ class ClusterScheduler {
   std::vector<Index> skipped_;
   std::vector<std::uint64_t> refused_;  // by node: the last pass in which its slot was left
   std::uint64_t passes_ = 0;
-  double reconsidered_[2] = {0.0, 0.0};  // the last time a policy was promised to be asked again
+  double reconsidered_[2] = {0.0, 0.0};  // the last time for which a policy was promised a call
   JobEstimates estimates_;
   CopySeconds copying_;
   std::vector<Timer> looks_;  // heap: when jobs' maps are looked at again
   std::vector<double> ages_;
-  // Jobs whose reduce tasks wait for maps on slots, none of which is to be ended before `calm_`;
-  // jobs whose reduce tasks may start in slots that nobody wants.
+  // Jobs whose reduce tasks hold slots and wait for maps, none of which is ended before `calm_`;
+  // jobs whose reduce tasks may start in slots that no task wants.
   std::vector<Index> early_, hopeful_;
   double calm_ = 0.0;
-  // Programs of jobs that are here; by program + 1, how many jobs, while they are counted.
+  // Programs of present jobs; by program + 1 the number of jobs, while they are counted.
   std::vector<std::int64_t> programs_here_;
   std::vector<double> jobs_of_program_;
   bool news_ = false;
@@ -500,7 +505,7 @@ double ClusterScheduler::due(const Event& event) const {
   const bool changed = undecided();
   if (style_ >= ClusterPolicy::Style::kNode || !(changed || goes_by_clock())) return kInfinity;
   const double epoch = options_.epoch;
-  // Epochs that the clock cannot tell apart are none.
+  // Epochs too short for doubles to tell apart do not count.
   if (epoch <= 0.0 || state_.now >= kFinest * epoch) return changed ? state_.now : kInfinity;
   const double next = (last_decision_ + 1.0) * epoch;
   const double time = next >= state_.now ? next : next_tick(epoch, 0.0, state_.now, false);

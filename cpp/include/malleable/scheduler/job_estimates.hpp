@@ -1,9 +1,10 @@
-// What the tasks of every phase take, kept by events: kernel/task_estimates asked for what is
-// believed when a job comes, told what its tasks show, and taught by phases that are done.
+// Estimates of the seconds of every phase's tasks, updated by events. When a job comes, they start
+// from kernel/task_estimates; then the job's tasks correct them; phases that are done teach
+// kernel/task_estimates.
 //
-// Rows are 2 * job + phase. Where nothing is learnt the object is empty and is not to be asked.
-// An event costs O(log knots) of a phase, an estimate what kernel/task_estimates takes. Memory:
-// O(jobs + groups), and at most 3 KB more for each phase whose tasks run.
+// Rows are 2 * job + phase. Without learning the object is empty and must not be called. An event
+// costs O(log knots) of a phase, an estimate as much as in kernel/task_estimates. Memory: O(jobs +
+// groups), and at most 3 KB more for each phase whose tasks run.
 #pragma once
 
 #include <cmath>
@@ -22,7 +23,7 @@ namespace malleable {
 
 class JobEstimates {
  public:
-  // `seconds`: of a task before anything is known.
+  // `seconds`: the default of a task before anything is known.
   JobEstimates(bool used, double seconds, SpeedupPrior prior)
       : used_(used), tasks_(seconds, prior) {}
 
@@ -30,7 +31,7 @@ class JobEstimates {
   void resize(std::size_t jobs) {
     if (used_) phases_.resize(2 * jobs);
   }
-  // The rows are another job's from now on, or nobody's.
+  // The job has left; another job may get its rows.
   void forget(Index job) {
     for (const Index row : {2 * job, 2 * job + 1}) {
       clear(row);
@@ -40,72 +41,71 @@ class JobEstimates {
   // The estimate of tasks of which none has run.
   LogMean expect(Index row, const TaskEstimates::Stated& told);
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
-  // Whether enough phases have shown something since the last time for estimates of the others to
-  // be made again: each of the first ten, then a tenth more. So a row is made again O(log phases)
-  // times.
+  // Whether estimates of other phases must be computed again: after each of the first ten phases
+  // that show something, then after a tenth more. So a row is computed again O(log phases) times.
   bool news() {
     if (showed_ == looked_ || showed_ < 1.1 * looked_) return false;
     looked_ = showed_;
     return true;
   }
-  // No task of the phase has ended yet.
+  // Whether no task of the phase has ended yet.
   bool silent(Index row) const { return phases_[row].seen.count == 0.0; }
-  // Events of a phase come soon: what they look at is fetched meanwhile, first the row and then,
-  // once that is here, what it points to.
+  // Prefetches the data that coming events of a phase will read: first the row, then the memory
+  // that it points to.
   MALLEABLE_INLINE void fetch(Index row) const {
     malleable::fetch(&phases_[row]);
     malleable::fetch(&phases_[row].began);
   }
   MALLEABLE_INLINE void fetch_rest(Index row) const { phases_[row].seen.fetch(); }
-  // `more` than the `running` ones run from now on, or fewer.
+  // `more` tasks run from now on in addition to `running`; `more` may be below 0.
   void moved(Index row, std::int64_t running, std::int64_t more, double now);
-  // Those that run held their slots without working until now; once a phase.
+  // The running tasks held their slots without working until now; called once a phase.
   void unblocked(Index row, std::int64_t running, double now) {
     Known& own = phases_[row];
     if (std::exchange(own.unblocked, true)) return;
     own.began = static_cast<double>(running) * now;
     own.apart = 0.0;
   }
-  // So many tasks ended, each after so many seconds, and `running` go on. Whether more is learnt
-  // of p now.
+  // `tasks` ended, each after `seconds`, and `running` go on. Returns whether more is now known of
+  // p.
   bool ended(Index row, const TaskEstimates::Stated& told, std::int64_t tasks, double seconds,
              std::int64_t running, double now);
-  // In place of all that was told: so many have ended, after so many seconds on average.
+  // Replaces all reports: `tasks` have ended, after `seconds` on average.
   void saw(Index row, const TaskEstimates::Stated& told, std::int64_t tasks, double seconds,
            std::int64_t running, double now) {
     if (silent(row) && tasks > 0) showed_ += 1.0;
     phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
     show(row, told, running, now);
   }
-  // A phase that was done has more tasks after all, of which nothing is known but what it taught
-  // itself; false: it was not done.
+  // A phase that was done has more tasks after all; of these only what the phase taught is known.
+  // False: it was not done.
   bool begin_again(Index row) {
     if (!phases_[row].done) return false;
     clear(row);
     return true;
   }
-  // What is believed of tasks now, of which so many work.
+  // The posterior of the phase's tasks now, of which `running` work.
   LogMean now(Index row, std::int64_t running, double now) const {
     return believed(row, phases_[row].prior, tasks_.scatter(phase_of(row)), running, now).mean;
   }
-  // What is left of a phase, of which so many tasks work; what was believed before any ran.
+  // What is left of a phase, of which `running` tasks work; the prior before any ran.
   LeftPhase left(Index row, const TaskEstimates::Stated& told, const PhaseState& phase, double now,
                  std::int64_t working) const;
   LogMean before(Index row, const TaskEstimates::Stated& told) const {
     return expects(row) ? phases_[row].prior : tasks_.prior(phase_of(row), told);
   }
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
-  // The sum of the times at which those that run began; nothing is known of each.
+  // Sets the sum of the start times of running tasks, if single times are unknown.
   void aged(Index row, double began) {
     phases_[row].began = began;
     phases_[row].apart = 0.0;
   }
-  // By how much the tasks that ended were slower than one that runs alone.
+  // How much slower the ended tasks were than a task that runs alone.
   double slowed(Index row) const {
     const TaskSamples& seen = phases_[row].seen;
     return seen.count > 0.0 ? std::exp(seen.mean_alone(1.0) - seen.mean_alone(speedup(row))) : 1.0;
   }
-  // What is believed of p of a program's tasks.
+  // The mean of p for a program's tasks.
   double speedup_of(std::int64_t group) const { return tasks_.speedup(group); }
   const SpeedupCurve& speedups_of(std::int64_t group) const { return tasks_.speedups(group); }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
@@ -130,11 +130,11 @@ class JobEstimates {
   struct alignas(kLine) Known {
     LogMean prior;
     TaskSamples seen;
-    double began = 0.0;  // the sum of the times at which those that run began,
-    double apart = 0.0;  // and of their squared distances from the mean
+    double began = 0.0;  // sum of the start times of running tasks,
+    double apart = 0.0;  // and of their squared distances from the mean start time
     std::int64_t group = TaskEstimates::kNoGroup;
     TaskEstimates::Shown shown;
-    double showed = 0.0;  // by so many tasks
+    double showed = 0.0;  // ended tasks when it last reported p
     bool done = false, unblocked = false;
 
     void state(State& s) { s(prior, seen, began, apart, group, shown, showed, done, unblocked); }
@@ -144,19 +144,20 @@ class JobEstimates {
     return tasks_.posterior(scatter, speedup(row), prior, phases_[row].seen,
                             running(row, count, now));
   }
-  // Those that run now.
+  // The running tasks of a row.
   RunningTasks running(Index row, std::int64_t count, double now) const;
   double speedup(Index row) const { return tasks_.speedup(phases_[row].group); }
-  // It speaks for others, if it has shown enough since the last time.
+  // Passes its samples on to kernel/task_estimates, if they are enough since the last time.
   void show(Index row, const TaskEstimates::Stated& told, std::int64_t running, double now);
-  // Nothing is known of the phase any more but what it taught.
+  // Forgets the phase; only what it taught stays.
   void clear(Index row);
   static Phase phase_of(Index row) { return static_cast<Phase>(row % 2); }
 
   bool used_;
   TaskEstimates tasks_;
   std::vector<Known> phases_;
-  // Phases of which a task has ended, and once more when all have; at the last look.
+  // Phases with an ended task, counted again when all have ended; and that number at the last
+  // news().
   double showed_ = 0.0, looked_ = 0.0;
 };
 

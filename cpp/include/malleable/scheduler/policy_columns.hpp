@@ -1,10 +1,10 @@
-// What a policy of one's own sees: every job that is here, ready or not, column by column; and one
-// that is called by its address.
+// The columns that a user's own policy sees, of every present job, ready or not; and a policy that
+// is called by its address.
 //
-// `spread` is the standard deviation of `work`: u tasks that are left take u means. Where estimates
-// are learnt, it is theirs (kernel/task_estimates); else, of n finished tasks whose seconds were
-// told, with sample variance s^2, they are off by s sqrt(u + u^2 / n), infinity while fewer than
-// two were told. Of several phases the root of the sum of squares. O(jobs here).
+// `spread` is the standard deviation of `work`, which is u tasks times their estimated mean. With
+// learning it follows from the estimates (kernel/task_estimates). Otherwise, if n finished tasks
+// with reported seconds have the sample variance s^2, it is s sqrt(u + u^2 / n), or infinity if n <
+// 2. Phases are added as variances. O(present jobs).
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,9 @@
-// What a scheduler was told and asked, as bytes, given to a fresh one (src/malleable/cluster/events
-// writes them and says how they lie).
+// Replays recorded calls of a scheduler, as bytes, into a new scheduler
+// (src/malleable/cluster/events writes them and documents the format).
 //
-// Calls follow each other: a byte for the name, a byte for the number of columns, then each column:
-// a byte for its name, one for its type (0 float64, 1 int64, 2 int32, 3 uint8), its length as four
-// bytes, its values; all little-endian. O(bytes), and what the scheduler takes; allocates nothing
-// once warm.
+// Each call is: a byte for the name, a byte for the number of columns, then each column: a byte for
+// its name, one for its type (0 float64, 1 int64, 2 int32, 3 uint8), its length as four bytes, its
+// values; all little-endian. O(bytes), and the cost of the scheduler; allocates nothing once warm.
 #pragma once
 
 #include <array>
@@ -55,14 +54,14 @@ inline constexpr std::array kEventColumns = {
 
 struct Replayed {
   std::int64_t jobs = 0, calls = 0, decisions = 0;
-  bool same = true;            // it decided, and started, what the record says
-  std::int64_t differing = 0;  // decisions in which the other one gives any job other slots
+  bool same = true;            // all decisions and starts equal the record
+  std::int64_t differing = 0;  // decisions in which `other` gives some job different slots
   double moved = 0.0;          // slots that change hands between the two, in all decisions
 };
 
-// `other` may be null: another policy's, which sees tasks start as recorded, whatever it would
-// start. Throws std::invalid_argument for bytes that are cut or damaged, and what the schedulers
-// do.
+// `other` may be null, or a scheduler with another policy, which sees tasks start as recorded, even
+// if it would start others. Throws std::invalid_argument for bytes that are cut or damaged, and
+// errors of the schedulers.
 Replayed replay(std::string_view calls, Scheduler& fresh, Scheduler* other);
 
 }  // namespace malleable

@@ -1,17 +1,16 @@
-// The scheduler that an engine drives: told what happened, it says who should have how many slots,
-// why, and which tasks to start where.
+// The scheduler that an engine drives. The engine reports events; the scheduler says how many slots
+// each job should have, why, and which tasks to start where.
 //
-// Jobs have map and reduce tasks and come alone or as flows; ids are never used twice. Events come
-// in bulk, late, twice or not at all: what cannot be (a task that ended but never started) is made
-// good where it can be, and what was told already is counted out. `observe` sets the counts of
-// engines that show nothing else; where no task's time is told, estimates follow the slot-seconds
-// that were seen, less those of tasks that still run: what is told of them, else half of what a
-// task takes. Whoever finishes or cancels a job
-// says so; until then it is here.
+// Jobs have map and reduce tasks and come alone or as flows; ids are never used twice. Events may
+// come in bulk, late, twice or not at all: an impossible event (a task that ended but never
+// started) is repaired if possible, and repeated events are ignored. `observe` sets the counts of
+// engines that show nothing else. If no times of tasks are reported, estimates follow the
+// slot-seconds seen, less those of running tasks: the reported ones, or half a task's time each. A
+// job is present until finish() or remove() is called.
 //
-// All methods check what they are given, and throw before anything changes; only a policy that
-// throws leaves what it was told. Rows of jobs that left are used again after a decision. An event
-// costs O(log jobs), a decision what the policy takes and O(jobs present), a start O(log jobs).
+// All methods check their arguments, and throw before anything changes; if only the policy throws,
+// the events stay. Rows of jobs that left are used again after a decision. An event costs O(log
+// jobs), a decision the policy's cost and O(present jobs), a start O(log jobs).
 #pragma once
 
 #include <array>
@@ -40,7 +39,7 @@ struct ClusterNodes {
   void state(State& s) { s(slots, type, rate, storage, link, memory, gpus, partitions, generic); }
 };
 
-// Columns of jobs that are here, those that the scheduler keeps, and of their users.
+// Columns of present jobs that the scheduler keeps, and of their users.
 template <typename T>
 using OwnedColumn = std::vector<T>;
 struct ClusterTable : ClusterJobColumns<OwnedColumn> {
@@ -54,60 +53,61 @@ class Scheduler {
   struct Person {
     double minimum, priority;
   };
-  // The policy stays the caller's and must outlive the scheduler. Valid nodes (see validate()).
+  // The policy belongs to the caller and must outlive the scheduler. Nodes must be valid (see
+  // validate()).
   Scheduler(ClusterNodes nodes, std::span<const Person> users, const SchedulerOptions& options,
             ClusterPolicy& policy);
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // New jobs, one entry each. `flow`: jobs of one number are a flow, all of which is added at once;
-  // a job comes when the jobs after[after_offset[k]] ... of this call have finished. A job that
-  // arrives after `now` does so now. Returns ids, valid until the next call.
-  // Columns that the scheduler is told are complete but for max_slots, speedup (its p), block and
-  // node_rates, which may be left out.
-  // `parents`: job k also waits for the jobs parents[parents_offset[k]] ..., ids of earlier calls,
-  // unless they have finished; left out, nobody does.
+  // Adds jobs, one entry each. `flow`: jobs with one number are a flow, which is added in one call;
+  // a job comes when the jobs after[after_offset[k]] ... of this call have finished. An arrival
+  // after `now` counts as `now`. Returns ids, valid until the next call. All columns of schedulers
+  // must be given, except max_slots, speedup (its p), block and node_rates. `parents`: job k also
+  // waits for the jobs parents[parents_offset[k]] ..., ids of earlier calls, unless they have
+  // finished; if left out, no job does.
   struct Additions : ClusterJobsView {
     std::span<const Person> new_users;
     std::span<const std::int64_t> parents_offset = {}, parents = {};
   };
   std::span<const std::int64_t> add(const Additions& jobs, double now);
-  // Nodes with copies of the blocks of a job's map tasks, task by task, before any of them started.
+  // Sets the nodes with copies of the blocks of a job's map tasks, task by task, before any of them
+  // started.
   void set_blocks(std::int64_t id, std::size_t copies, std::span<const std::int64_t> node);
-  // Where the policy would have `copies` copies of each of as many blocks of a job as `node` has
-  // room for. std::invalid_argument if the policy has no such wish.
+  // Fills `node` with the nodes that the policy proposes for `copies` copies of each block of a
+  // job. std::invalid_argument if the policy proposes none.
   void place(std::int64_t id, std::size_t copies, std::span<Index> node);
 
-  // Tasks, one row each, or `count` of them. What is told of jobs that left is ignored; each call
-  // returns how many tasks it could not place.
+  // Tasks, one row each, or `count` a row. Events of jobs that left are ignored; each call returns
+  // how many tasks it ignored.
   struct Tasks {
     std::span<const std::int64_t> ids, phase;
-    std::span<const std::int64_t> count = {};  // empty: one each
-    std::span<const std::int64_t> node = {};   // of those that ended; -1 or empty: unknown
-    std::span<const std::int64_t> task = {};   // of those that failed; -1 or empty: unknown
-    std::span<const double> seconds = {};      // of those that ended; NaN or empty: unknown
-    // Of these: what a reduce task took, or would have taken, to copy once all maps had ended.
+    std::span<const std::int64_t> count = {};  // empty: one a row
+    std::span<const std::int64_t> node = {};   // of ended tasks; -1 or empty: unknown
+    std::span<const std::int64_t> task = {};   // of failed tasks; -1 or empty: unknown
+    std::span<const double> seconds = {};      // of ended tasks; NaN or empty: unknown
+    // Of `seconds`: the time that a reduce task copied, or would have copied after all maps had
+    // ended.
     std::span<const double> copying = {};
   };
   std::int64_t started(const Tasks& tasks, double now);
   std::int64_t ended(const Tasks& tasks, double now);
-  // They wait again.
+  // The tasks failed and wait again.
   std::int64_t failed(const Tasks& tasks, double now);
-  // Maps that had finished run again: what they left is gone.
+  // Maps that had finished must run again, because their output is lost.
   std::int64_t lost(const Tasks& tasks, double now);
-  // Tasks of a phase may start (reduces, say, whatever slow start says).
+  // Tasks of a phase may start (for example reduces, in spite of slow start).
   void ready(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase, double now);
 
-  // Counts as they are, by phase: tasks that wait, run, are done, and failed for good; where it is
-  // known, the seconds that those that run have run, all together, and the mean seconds of those
-  // that ended (NaN: not known).
+  // Counts by phase: tasks that wait, run, are done, and failed for good; if known, the seconds
+  // that running tasks have run together, and the mean seconds of ended tasks (NaN: unknown).
   struct Counts {
     std::span<const std::int64_t> ids, pending[2], running[2], done[2], failed[2];
     std::span<const double> elapsed[2] = {}, seconds[2] = {};
   };
   void observe(const Counts& counts, double now);
 
-  // Overwrites what is given (the others empty).
+  // Overwrites the given columns (others are empty).
   struct Changes {
     std::span<const double> weight, deadline, seconds[2];
     std::span<const std::int64_t> min_slots[2];
@@ -117,20 +117,20 @@ class Scheduler {
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes, double now);
   void set_users(std::span<const std::int64_t> users, std::span<const Person> people, double now);
-  // Whether tasks have processors of their own, as is known now (option `processors`).
+  // Sets how tasks share processors, when this becomes known later (option `processors`).
   void set_processors(SpeedupPrior prior, double now);
   void set_slots(std::span<const std::int64_t> nodes, std::span<const std::int64_t> maps,
                  std::span<const std::int64_t> reduces, double now);
 
-  // Done: children that wait for nobody else come.
+  // The jobs are done; children that wait for no other job come.
   void finish(std::span<const std::int64_t> ids, double now);
-  // Cancelled, with all that wait for them.
+  // Cancels jobs, with all jobs that wait for them.
   void remove(std::span<const std::int64_t> ids, double now);
 
-  // What was learnt of tasks; of the programs whose numbers jobs have.
+  // What was learnt of tasks, by the numbers of programs and users.
   TaskEstimates::History history() const { return core_.history(); }
-  // What another scheduler had learnt, before the first job; std::invalid_argument for what is no
-  // history.
+  // Takes over what another scheduler has learnt, before the first job; std::invalid_argument if it
+  // is no history.
   void recall(const TaskEstimates::History& history);
 
   struct Row {
@@ -138,25 +138,25 @@ class Scheduler {
     std::array<std::int64_t, 2> slots;
     bool changed;
     Bound bound[2];  // one, with generic slots
-    double key;      // of the order: the least first
+    double key;      // place in the order: the least first
   };
-  // Who should have how many slots, from now on; valid until the next call. Names jobs that have
-  // slots now or had some after the decision before.
+  // Decides the slots of jobs from now on; valid until the next call. Has a row for each job that
+  // has slots now or had some after the last decision.
   std::span<const Row> decide(double now);
-  // When the next decision is worth while though nothing happens; infinity: then only.
+  // The time at which to decide again even without an event; infinity: at no time.
   double next() const { return core_.next_timer(); }
 
   struct Start {
     std::int64_t id;
     Phase phase;
-    std::int64_t task;  // of a job with blocks; -1: any
+    std::int64_t task;  // number of the task, if the job has blocks; -1: any
     Index node;
   };
-  // Tasks for these free slots by node, which count as started; valid until the next call.
+  // Chooses tasks for these free slots by node; they count as started. Valid until the next call.
   std::span<const Start> assign(double now, const std::span<const std::int64_t> (&free)[2]);
-  // Jobs whose reduce task that started last is to be ended, as it waits for maps and others find
-  // no slot (`take_back`), one entry a task; they count as waiting again. Valid until the next
-  // call.
+  // With `take_back`: jobs whose last started reduce task the caller must end, because it waits for
+  // maps and other tasks find no slot; one entry a task. The tasks count as waiting again. Valid
+  // until the next call.
   std::span<const std::int64_t> take_back(double now,
                                           const std::span<const std::int64_t> (&free)[2]);
 
@@ -167,22 +167,22 @@ class Scheduler {
   double now() const { return core_.state().now; }
   const ClusterState& state() const { return core_.state(); }
   std::string_view rule() const { return core_.rule(); }
-  // By how much its tasks that ended were slower than one that runs alone, as p says.
+  // How much slower its ended tasks were than a task that runs alone, according to p.
   double slowed(Index row, Phase p) const { return core_.slowed(row, p); }
-  // What is believed of p of a job's tasks.
+  // The mean of p for a job's tasks.
   double speedup(Index row) const { return core_.speedup(row); }
   ClusterScheduler::Estimate estimate_of(Index row, Phase p) const {
     const bool waits = !jobs_[row].here && core_.learns();
     return waits ? core_.estimate_before(row, p) : core_.estimate_of(row, p);
   }
-  // What a backup task of each of these running tasks would gain (kernel/backup_gain), which has
-  // run for `age` seconds without what it waited for maps; 0: it is to have none. Of tasks of one
-  // phase that follow each other what is believed is found once.
+  // The gain of a backup task for each of these running tasks (kernel/backup_gain), which have run
+  // for `age` seconds without waiting for maps; 0: start none. The estimate of a phase is computed
+  // once for neighbouring rows of that phase.
   void backup_gains(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase,
                     std::span<const double> age, std::span<double> gain);
-  // When jobs are expected to end, those that wait for others too (scheduler_ends.cpp): slots go
-  // by work left over weight, by arrival, equally, by deadline, or by size, as shares of heSRPT for
-  // what is believed of p. std::invalid_argument if nothing is learnt.
+  // Expected ends of jobs, also of jobs that wait for others (scheduler_ends.cpp), if slots go by
+  // work left over weight, by arrival, equally, by deadline, or by size (heSRPT's shares for the
+  // posterior of p). std::invalid_argument without learning.
   enum class EndsOrder : std::uint8_t { kWork, kArrival, kEqual, kDeadline, kSize };
   struct End {
     std::int64_t id;
@@ -190,7 +190,7 @@ class Scheduler {
   };
   std::vector<End> expected_ends(EndsOrder order, int draws, std::uint64_t seed) const;
   std::int64_t id_of(Index row) const { return ids_.id_of(row); }
-  // Of ids that are here; FieldError otherwise.
+  // Rows of ids, which must be present; FieldError otherwise.
   std::span<const Index> rows_of(std::span<const std::int64_t> ids);
 
   void state(State& s);
@@ -201,7 +201,7 @@ class Scheduler {
     std::vector<Index> children;
     bool here = false, gone = false;
     double busy[2] = {0.0, 0.0};   // slot-seconds seen
-    double since[2] = {0.0, 0.0};  // up to when
+    double since[2] = {0.0, 0.0};  // time up to which they were counted
     std::int64_t unseen[2] = {-1,
                               -1};  // tasks that had ended at the first look; -1: there was none
 
@@ -256,7 +256,7 @@ class Scheduler {
   NamedRows named_;
   std::vector<std::int64_t> added_, taken_;
   std::vector<Index> fresh_, leaving_, ended_on_;
-  // Where a policy gives ranks: who could use slots, the least rank first.
+  // For policies that give ranks: jobs that could use slots, the least rank first.
   struct Place {
     double value;
     std::int64_t most, slots;
@@ -269,7 +269,7 @@ class Scheduler {
   IncrementalOrder<Place> order_[2];
   std::vector<std::uint8_t> has_place_[2];  // by row
   std::vector<std::int64_t> ranked_[2];     // by row: slots that ranks give
-  // By row, as the last decision had it, and whether it named the row.
+  // By row: its last decision, and whether that named the row.
   std::vector<Row> said_;
   std::vector<std::uint8_t> named_before_;
   std::vector<Row> rows_;

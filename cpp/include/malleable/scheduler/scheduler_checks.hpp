@@ -1,4 +1,4 @@
-// Columns of calls that tell a scheduler something: each is checked before anything changes.
+// Checks columns of a scheduler's calls before anything changes.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace malleable {
 
 inline constexpr std::int64_t kMostOnNode = std::int64_t{1} << 20;  // slots
 
-// Each throws FieldError for the first value that makes no sense.
+// Each throws FieldError for the first invalid value.
 void check_whole(const char* field, std::span<const std::int64_t> values, std::int64_t least,
                  std::int64_t most);
 void check_people(const char* field, std::span<const Scheduler::Person> people);
-// A column that may be left out.
+// Checks a column that may be left out.
 template <typename T>
 void check_given(const char* field, std::span<const T> column, std::size_t rows) {
   if (!column.empty()) check_length(field, column.size(), rows);

@@ -9,7 +9,7 @@
 
 namespace malleable {
 
-// How sure p is before anything has run (kernel/speedup_posterior).
+// The prior of p (kernel/speedup_posterior).
 inline constexpr const char* kProcessors[] = {"own", "unknown", "beyond"};
 
 struct SchedulerOptions : PolicyOptions {
@@ -23,9 +23,10 @@ struct SchedulerOptions : PolicyOptions {
   double ageing = 600.0;
   double period = 0.0;
   SpeedupPrior processors = SpeedupPrior::kUnknown;
-  // Of the simulation, which drives a scheduler.
+  // Used by the simulation only.
   double epoch = 0.5;
-  bool offered = false;  // nodes offer their free slots themselves; else all are known at once
+  // nodes offer their free slots one by one; false: all free slots are known at once
+  bool offered = false;
 
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
@@ -89,7 +90,7 @@ struct SchedulerOptions : PolicyOptions {
                  kProcessors},
           self.processors);
   }
-  // The part of a job's maps that has finished when its reduce tasks may start at the latest.
+  // The part of a job's maps after which its reduce tasks may start in any case.
   double start_at() const { return slow_start.value_or(split_copy ? 0.05 : 1.0); }
 };
 

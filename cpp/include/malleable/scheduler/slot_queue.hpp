@@ -1,5 +1,5 @@
-// Free slots in the order in which they became free, those of fast nodes first if nodes are told
-// apart: a ring of nodes for each speed that never grows.
+// Free slots in the order in which they became free; if speeds differ, slots of fast nodes first. A
+// ring of nodes for each speed, which never grows.
 //
 // All O(speeds), but for `erase`, O(slots).
 #pragma once
@@ -16,9 +16,10 @@ namespace malleable {
 
 class SlotQueue {
  public:
-  // By node its speed's place, 0 for the fastest; else all are alike. Before reset().
+  // Sets by node the place of its speed, 0 for the fastest; without this call all are equal. Call
+  // it before reset().
   void tell_apart(std::span<const Index> speed) { speed_.assign(speed.begin(), speed.end()); }
-  // Room for all slots, all of them free: one of each node in turn.
+  // Makes all slots free, one of each node in turn.
   void reset(std::span<const std::int64_t> slots) {
     for (Ring& ring : rings_) ring.nodes.clear();  // which keeps its memory
     std::size_t all = 0;
@@ -38,7 +39,8 @@ class SlotQueue {
   }
 
   std::size_t size() const { return size_; }
-  // The place of the speed that pop() finds, and how many slots of it are free; size() > 0.
+  // The place of the speed of the next pop(), and the number of free slots of that speed; size() >
+  // 0.
   std::size_t speed() const {
     std::size_t speed = 0;
     while (rings_[speed].size == 0) ++speed;
@@ -53,7 +55,7 @@ class SlotQueue {
     --size_;
     return rings_[speed()].pop();
   }
-  // So many slots of a node, by default all.
+  // Removes slots of a node, by default all.
   void erase(Index node, std::int64_t most = kMostSlots) {
     Ring& ring = rings_[speed_of(node)];
     for (std::size_t left = ring.size; left > 0; --left) {

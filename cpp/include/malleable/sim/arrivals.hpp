@@ -1,4 +1,4 @@
-// Who comes when: jobs by their arrival times, unless they wait for others to finish.
+// The order in which jobs come: by arrival times, unless they wait for other jobs to finish.
 //
 // O(n log n) once, then O(1) a job and a wait.
 #pragma once
@@ -20,8 +20,8 @@ class Arrivals {
   std::vector<Index> ranks() const;
   bool all_came() const { return next_ == order_.size(); }
   double next_time() const { return all_came() ? kInfinity : arrival_[order_[next_]]; }
-  // Whether one may come now, and the next of them: whose time it is, then those that were held
-  // back; kNone: all of them are held back.
+  // Whether a job may come now; and the next one: first jobs whose time has come, then jobs that
+  // had to wait for others; kNone: all must wait.
   bool any(double now) const { return !released_.empty() || next_time() == now; }
   Index next(double now);
   void finished(Index job);
@@ -30,7 +30,8 @@ class Arrivals {
   std::span<const double> arrival_;
   std::vector<Index> order_;
   std::size_t next_ = 0;
-  // Who waits for whom, how many each still waits for, whose time it was, who may come.
+  // Jobs that wait for each job; the number of jobs that each still waits for; whether its arrival
+  // time has passed; jobs that may come.
   std::vector<std::size_t> follower_offset_;
   std::vector<Index> follower_;
   std::deque<Index> released_;

@@ -1,24 +1,24 @@
 // Tasks on the nodes of a cluster, event by event (FLEX, sections 1 and 4.2; adaptive, section 4).
 //
 // A physical model that drives a scheduler (scheduler/cluster_scheduler), which keeps all counts
-// and says which tasks start where; here is how long they take (sim/task_times; below linear
-// speed-up, sim/phase_clocks), when outputs have been copied (sim/map_outputs), how long blocks
-// take over disks and links (sim/block_reads), when nodes report (sim/heartbeats), who comes when
-// (sim/arrivals), what is lost with a node (cluster_losses.cpp), and which tasks have a second
+// and says which tasks start where. The model says how long tasks take (sim/task_times; below
+// linear speed-up sim/phase_clocks), when outputs have been copied (sim/map_outputs), how long
+// blocks take over disks and links (sim/block_reads), when nodes report (sim/heartbeats), when jobs
+// come (sim/arrivals), what is lost with a node (cluster_losses.cpp), and which tasks get a second
 // attempt (cluster_backups.cpp).
 //
 // A job's map tasks may run from its arrival on, its reduce tasks once the given part of its maps
 // has finished (slow start); they copy as maps finish. With copy-compute splitting, copying takes
 // no slot and reduce tasks are ready when it has ended. Tasks are never taken back; a decision
-// changes who gets the slots that become free. Where disks or links are limited, a map task reads
-// its block first. A node that leaves kills what runs there, and maps that finished there run again
-// as long as a reduce task of their job has not started or not copied everything.
+// changes which jobs get the slots that become free. If disks or links are limited, a map task
+// reads its block first. A node that leaves kills its running tasks, and maps that finished there
+// run again as long as a reduce task of their job has not started or not copied everything.
 //
 // At one instant: tasks end, nodes leave or return, jobs arrive, the policy decides if it is time
 // and anything changed, then free slots are given away. Tasks of one phase that start together and
-// end together on nodes of one type share an event. A task costs O(log events + log jobs) at most,
-// and less in batches; a decision what the policy takes. Memory: O(jobs + slots + task times
-// given).
+// end together on nodes of one type share an event. A task costs at most O(log events + log jobs),
+// and less in batches; a decision costs as much as the policy's. Memory: O(jobs + slots + task
+// times given).
 #pragma once
 
 #include <bit>
@@ -41,7 +41,7 @@
 
 namespace malleable {
 
-// When a node leaves (up = 0) or returns.
+// Times at which nodes leave (up = 0) or return.
 struct ClusterChanges {
   std::span<const double> time;
   std::span<const std::int64_t> node;
@@ -54,20 +54,21 @@ struct ClusterTotals {
   std::int64_t completed = 0;
   std::int64_t tasks = 0;  // finished
   std::int64_t failed = 0;
-  std::int64_t killed = 0;        // with their node
+  std::int64_t killed = 0;        // tasks killed with their node
   std::int64_t outputs_lost = 0;  // finished maps that had to run again
-  std::int64_t preempted = 0;     // reduce tasks that waited for maps, and made room
-  std::int64_t backups = 0;       // second attempts that began
-  std::int64_t backups_won = 0;   // of these: that ended first
-  double wasted = 0.0;            // slot-seconds of attempts in vain, until now
-  std::int64_t local = 0;         // of maps that have a block
+  // reduce tasks that waited for maps and were ended to free their slots
+  std::int64_t preempted = 0;
+  std::int64_t backups = 0;      // second attempts
+  std::int64_t backups_won = 0;  // second attempts that ended first
+  double wasted = 0.0;           // slot-seconds of attempts in vain, until now
+  std::int64_t local = 0;        // maps with a block that ran beside it
   std::int64_t remote = 0;
   std::int64_t events = 0;
   std::int64_t decisions = 0;
   double moved = 0.0;              // slots that decisions took from jobs that could still use them
   double jobs_seconds = 0.0;       // integral of the number of jobs
   double busy[2] = {0.0, 0.0};     // slot-seconds in use, by pool
-  double offered[2] = {0.0, 0.0};  // slot-seconds there
+  double offered[2] = {0.0, 0.0};  // slot-seconds of all nodes that are up
   double lost[2] = {0.0, 0.0};     // slot-seconds below targets although tasks were ready
   double idle[2] = {0.0, 0.0};     // slot-seconds idle although tasks were ready
   double dissatisfaction = 0.0;    // integrals of adaptive's section 5
@@ -76,22 +77,22 @@ struct ClusterTotals {
 
 class ClusterSimulation {
  public:
-  // The views, the policy and the estimates stay the caller's and must outlive the simulation;
-  // all are valid (see validate()). `estimate[2 * job + phase]`: seconds of a task as policies
-  // shall believe (empty: the true mean).
+  // The views, the policy and the estimates belong to the caller, must outlive the simulation, and
+  // must be valid (see validate()). `estimate[2 * job + phase]`: seconds of a task that policies
+  // see (empty: the true mean).
   ClusterSimulation(const ClusterView& cluster, const ClusterJobsView& jobs,
                     const ClusterOptions& options, const ClusterChanges& changes,
                     std::span<const double> estimate, ClusterPolicy& policy);
 
-  // Up to and including a time; infinity: until nothing more can happen.
+  // Runs up to and including a time; infinity: until nothing more can happen.
   void advance(double until);
 
   const ClusterTotals& totals() const { return totals_; }
   const ClusterState& state() const { return scheduler_.state(); }
-  // What was learnt; and what was learnt elsewhere, before the first advance.
+  // What was learnt; and takes over what was learnt elsewhere, before the first advance.
   TaskEstimates::History history() const { return scheduler_.history(); }
   void recall(const TaskEstimates::History& history) { scheduler_.recall(history); }
-  // Bytes of blocks that moved between nodes, where bytes take time.
+  // Bytes of blocks that moved between nodes, if bytes take time.
   bool moves_bytes() const { return moves_; }
   double remote_bytes() const { return reads_.remote(); }
 
@@ -117,12 +118,12 @@ class ClusterSimulation {
     double time() const { return std::bit_cast<double>(in_order(at)); }
     Kind kind() const { return static_cast<Kind>(turn >> kKindAt); }
   };
-  static constexpr int kKindAt = 56;  // nobody pushes 2^56 events
-  // Of a double's bits, or of what came of them.
+  static constexpr int kKindAt = 56;  // no simulation pushes 2^56 events
+  // Maps a double's bits to integers of the same order, and back.
   static constexpr std::int64_t in_order(std::int64_t bits) {
     return bits ^ ((bits >> 63) & std::numeric_limits<std::int64_t>::max());
   }
-  // A heap compares more than anything else: whole numbers, without branches.
+  // Compares integers without branches, because heaps spend most of their time in comparisons.
   struct Earlier {
     bool operator()(const Event& a, const Event& b) const {
       return (a.at < b.at) | ((a.at == b.at) & (a.turn < b.turn));
@@ -157,14 +158,15 @@ class ClusterSimulation {
   void maps_ended(Index job);
   void begin(std::span<const TaskStart> starts);
   void begin(const TaskStart& task);
-  struct StartedTask {  // a task that begins
+  struct StartedTask {  // a task that starts
     Index job;
     Phase p;
     Index task, node, phase, type;
     double seconds, copying;
     bool fails;
-    bool local = false, reads = false;  // a map: beside its block; its bytes take their time
-    bool parks = false;                 // a reduce: it waits for maps
+    // a map: it runs beside its block; reading its block takes time
+    bool local = false, reads = false;
+    bool parks = false;  // a reduce: it waits for maps
   };
   StartedTask begun_on(const TaskStart& task, double seconds, double copying, bool fails);
   void look_at_blocks(StartedTask& task);
@@ -202,7 +204,7 @@ class ClusterSimulation {
   void start_early_reduces();
 
   // Second attempts: cluster_backups.cpp.
-  struct Lone {  // an attempt that might have one
+  struct Lone {  // an attempt that might get a second one
     Index phase, group;
     double began;
     BackupGain worth;
@@ -233,14 +235,15 @@ class ClusterSimulation {
   ClusterTotals totals_;
   std::vector<Job> jobs_;
   std::int64_t parked_ = 0;  // reduce tasks that hold a slot and wait for maps
-  // Backup tasks beside tasks that run, in the order of their starts; slots in use that the
-  // scheduler does not know as running.
+  // Backup tasks beside running tasks, in the order of their starts; the number of slots in use
+  // that the scheduler does not count as running.
   std::vector<Index> backups_[2];
   std::int64_t lent_[2] = {0, 0};
-  std::int64_t in_vain_ = 0;  // of these: beside tasks that have ended
+  std::int64_t in_vain_ = 0;  // of these: beside tasks that have ended already
   LeastGain least_gain_;
   Index attempts_ = 0;
-  double looked_ = -kInfinity, looks_ = kInfinity;  // for backup tasks: last, and when again
+  // times of the last and the next look for backup tasks
+  double looked_ = -kInfinity, looks_ = kInfinity;
   std::vector<Lone> lone_;
   EventHeap<Event, Earlier> events_;
   std::uint64_t sequence_ = 0;

@@ -17,7 +17,7 @@ struct ClusterOptions : SchedulerOptions {
   bool lose_output = true;
   bool backups = false;
   double inherent = 0.0;
-  // What is random, and what is kept: not options that people set by name.
+  // Members that are no named options.
   std::uint64_t seed = 0;
   bool trace = false;  // every start and end of a task
 

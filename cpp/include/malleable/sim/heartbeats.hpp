@@ -1,7 +1,7 @@
-// When nodes report: node k of n first at k / n of the period, then once a period, as long as it is
-// worth their while. After 100,000 heartbeats of every node that gave no slot away, nothing else
-// happening, they report when jobs have waited long enough for their blocks, and when a policy
-// reconsiders; then no more until something happens.
+// The times at which nodes report: node k of n first at k / n of the period, then once a period
+// while the report may start a task. After 100,000 heartbeats of every node without a start or any
+// other event, they report only when jobs have waited long enough for their blocks, and when a
+// policy reconsiders; then no more until the next event.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Heartbeats {
     return (free[0][node] > 0 && scheduler.ready(0) > 0) ||
            (free[1][node] > 0 && scheduler.ready(1) > 0);
   }
-  // The next time from now on, after now.
+  // The first report of a node after `now`.
   double begin(Index node, double now) {
     beating_[node] = 1;
     return next_tick(period_, first(node), now, false);
@@ -43,7 +43,7 @@ class Heartbeats {
     if (taken) fruitless_ = 0;
     if (!taken && fruitless_++ == 0) since_ = now;
   }
-  // Something else happened, or a gang begins to gather; true if nodes had given up.
+  // Notes an event, or that a gang begins to gather; true if nodes had stopped reporting.
   bool hear() {
     const bool gave_up = tired(0);
     fruitless_ = 0;
@@ -54,7 +54,7 @@ class Heartbeats {
  private:
   static constexpr std::size_t kMostFruitless = 100'000;  // of every node
 
-  // After so many rounds more.
+  // Whether `rounds` more rounds passed without a start.
   bool tired(std::size_t rounds) const {
     return fruitless_ > (kMostFruitless + rounds) * beating_.size();
   }
@@ -64,8 +64,8 @@ class Heartbeats {
 
   double period_;
   std::vector<std::uint8_t> beating_;
-  std::size_t fruitless_ = 0;  // in a row that gave no slot away, nothing else happening
-  double since_ = 0.0;         // the first of them
+  std::size_t fruitless_ = 0;  // heartbeats in a row without a start or any other event
+  double since_ = 0.0;         // time of the first of them
 };
 
 }  // namespace malleable

@@ -1,4 +1,4 @@
-// Quantiles of what simulations count by bin instead of keeping it job by job.
+// Quantiles of values that simulations count in bins.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace malleable {
 
-// The least bin with this part of all counts in it and below; at least one thing was counted.
-// O(bins).
+// The least bin such that it and the bins below have this part of all counts; at least one value
+// was counted. O(bins).
 inline std::size_t quantile_bin(std::span<const std::int64_t> counts, double part) {
   const auto total = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   const auto wanted = static_cast<std::int64_t>(std::ceil(part * static_cast<double>(total)));

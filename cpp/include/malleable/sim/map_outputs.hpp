@@ -3,8 +3,8 @@
 // A reduce task first copies: the k-th finished map of n releases one n-th of what each reduce task
 // copies, so that a task that starts at s has copied everything at
 //     max(s + shuffle, max_k (t_k + (n - k + 1) / n shuffle)),
-// t_k being when k maps were done: exact, and one number a job. O(1) a map; a node that leaves,
-// O(maps of the jobs present).
+// t_k being when k maps were done: exact, and one number a job. O(1) a map; for a node that leaves
+// O(maps of the present jobs).
 #pragma once
 
 #include <algorithm>
@@ -17,25 +17,25 @@ namespace malleable {
 
 class MapOutputs {
  public:
-  // `kept`: places are remembered, as nodes may take outputs along.
+  // `kept`: the nodes of outputs are remembered, because a node that leaves takes outputs along.
   MapOutputs(const ClusterJobsView& jobs, bool kept) : jobs_(jobs), kept_(kept) {
     rows_.resize(jobs.size());
   }
 
   bool kept() const { return kept_; }
   double shuffle(Index job) const { return jobs_.shuffle.empty() ? 0.0 : jobs_.shuffle[job]; }
-  // The latest end of copying that finished maps force.
+  // The earliest end of copying that finished maps allow.
   double copied(Index job) const { return rows_[job].copied; }
   void copied_not_before(Index job, double time) {
     rows_[job].copied = std::max(rows_[job].copied, time);
   }
-  // A map has ended when `before` others had.
+  // A map has ended after `before` others.
   void ended(Index job, std::int64_t before, double now) {
     const auto maps = static_cast<double>(jobs_.tasks[kMap][job]);
     const double tail = (maps - static_cast<double>(before)) / maps * shuffle(job);
     copied_not_before(job, now + tail);
   }
-  // How long a reduce task that started then waits for what it copies.
+  // How long a reduce task that started at `start` waits for outputs.
   double wait(Index job, double start, double copied) const {
     return std::max(0.0, copied - (start + shuffle(job)));
   }
@@ -45,7 +45,7 @@ class MapOutputs {
     if (output.empty()) output.assign(static_cast<std::size_t>(jobs_.tasks[kMap][job]), kNone);
     output[task] = node;
   }
-  // Outputs that left with their node and that nobody has made again.
+  // The number of outputs that left with their node and were not made again.
   Index gone(Index job) const { return rows_[job].gone; }
   void node_left(Index job, Index node) {
     for (Index& place : rows_[job].output) {
@@ -54,7 +54,7 @@ class MapOutputs {
       ++rows_[job].gone;
     }
   }
-  // Forgets those that left, telling each task and its node.
+  // Forgets the outputs that left, and calls tell(task, node) for each.
   template <typename Tell>
   void drop_gone(Index job, const Tell& tell) {
     auto& output = rows_[job].output;
@@ -68,7 +68,7 @@ class MapOutputs {
   void forget(Index job) { std::vector<Index>().swap(rows_[job].output); }
 
  private:
-  static constexpr Index kGone = Index{1} << 31;  // a bit: this node's, but it left
+  static constexpr Index kGone = Index{1} << 31;  // flag of an output whose node left
   struct Row {
     double copied = -kInfinity;
     Index gone = 0;

@@ -1,17 +1,18 @@
-// A loop as a host runs it: jobs arrive, an epoch is asked every P seconds, and what it says is
-// held until the next call. With period 0 it is asked whenever a job comes or ends.
+// A caller's loop: jobs arrive, an epoch decides every P seconds, and its decision is held until
+// the next call. With period 0 it decides whenever a job comes or ends.
 //
-// Between two calls nothing changes but that jobs end, each at its exact time; their slots idle
-// until the next call. At a call the epoch is told of all that happened since: jobs that came, jobs
-// that ended, and what is left of those that ran, by its own estimates. What a job truly needs is
-// known here alone. Calls without a job in the system are left out.
+// Between two calls jobs only end, each at its exact time; their slots idle until the next call. At
+// a call the epoch gets all changes: jobs that came, jobs that ended, and the work left of the
+// others, by its own estimates. Only this loop knows true work. Calls without a job in the system
+// are left out.
 //
-// A loop that has looked at many jobs may go on with rarer calls (`exact`): a fourth of the time
-// since the start apart. Between them, slots that become free go at each multiple of the period to
-// the next jobs in the order that the epoch tells. So a loop of any length ends after some dozens
-// of calls more, O(J log J) each, and every schedule is still one that a host could hold.
+// A loop that has looked at many jobs may go on with rarer calls (`exact`), a fourth of the time
+// since the start apart. Between them, at each multiple of the period, free slots go to the next
+// jobs in the epoch's order. So a loop of any length ends after some dozens of further calls, O(J
+// log J) each, and its schedule is still feasible for a caller.
 //
-// O(present jobs) a call beside the epoch's decision. Allocates nothing once warm, but for pieces.
+// O(present jobs) a call beside the epoch's decision. Allocates nothing once warm, except for
+// pieces.
 #pragma once
 
 #include <cstdint>
@@ -29,35 +30,36 @@ namespace malleable {
 struct PeriodicLoopOptions {
   double period = 0.0;       // [s]
   bool knows_period = true;  // whether the epoch knows the period
-  double start = 0.0;   // time of the first call; the others come at multiples of the period after
-  bool pieces = false;  // keep the schedule
-  // Jobs looked at, call by call, before calls become rarer. Only where all jobs are there at once.
+  double start = 0.0;        // time of the first call; the others follow at multiples of the period
+  bool pieces = false;       // keep the schedule
+  // Number of jobs looked at, over all calls, before calls become rarer. Only if all jobs come at
+  // once.
   double exact = kInfinity;
 };
 
 class PeriodicLoop {
  public:
-  // The epoch must have no jobs, but for adopt().
+  // The epoch must have no jobs, unless you call adopt().
   PeriodicLoop(Epoch epoch, const PeriodicLoopOptions& options);
 
-  // Valid jobs by arrival, once, with the work that the epoch is told of each (empty: the truth)
-  // and the kinds of their penalties (empty: the epoch's). Rows are their places here. The columns
-  // must outlive the loop.
+  // Gives the loop its jobs, once: valid, by arrival, with the work that the epoch sees (empty: the
+  // true work) and the kinds of their penalties (empty: the epoch's). Rows are their places here.
+  // The columns must outlive the loop.
   void feed(const JobsView& jobs, std::span<const double> believed, std::span<const Kind> kinds);
 
-  // The same with the jobs of the epoch, which has decided at options.start; rows are those of its
-  // ids then, and `jobs` says what is left of them.
+  // The same for the jobs that the epoch has. It must have decided at options.start; rows are its
+  // rows then, and `jobs` has the work left.
   void adopt(const JobsView& jobs);
 
-  // Makes all calls before `until`; true once no call is left, be it that all jobs have ended or
-  // that nothing more can happen.
+  // Makes all calls before `until`; true once no call is left, because all jobs have ended or
+  // nothing more can happen.
   bool advance(double until);
   // Called every few thousand calls; may throw, and the loop can go on afterwards.
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
 
   std::span<const double> start() const { return start_; }
   std::span<const double> completion() const { return completion_; }  // infinite: not yet
-  // [s] Ends promised at arrival, by an epoch that promises them; infinite where none was.
+  // [s] Ends promised at arrival, if the epoch promises ends; infinite: none.
   std::span<const double> promised() const { return promised_; }
   const Pieces& pieces() const { return pieces_; }
   std::span<const std::int64_t> allocation() const { return allocation_; }  // by the first call
@@ -65,8 +67,8 @@ class PeriodicLoop {
   std::size_t ended() const { return ended_count_; }
   struct Totals {
     std::int64_t calls = 0, overloaded = 0;
-    double held = 0.0;  // slot-seconds, idle ones and all
-    double idle = 0.0;  // of these, behind jobs that had ended
+    double held = 0.0;  // slot-seconds held, idle ones included
+    double idle = 0.0;  // slot-seconds held after the job had ended
   };
   const Totals& totals() const { return totals_; }
 
@@ -96,37 +98,38 @@ class PeriodicLoop {
   std::function<void()> poll_;
 
   std::size_t arrived_ = 0, ended_count_ = 0;
-  double looked_ = 0.0;            // at so many jobs, by all calls
-  double call_ = 0.0;              // number of the next one, or of one before it; whole
-  double next_ = kInfinity;        // time of the next one that is to be made
+  double looked_ = 0.0;            // sum over all calls of the jobs looked at
+  double call_ = 0.0;              // number of the next call, or of an earlier one; whole
+  double next_ = kInfinity;        // time of the next call
   bool decided_ = false;           // the decision of the next call has been made
-  std::vector<std::size_t> rows_;  // of the epoch's ids
-  std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same
+  std::vector<std::size_t> rows_;  // rows of the epoch's ids
+  std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same for adopted ids
   std::vector<double> left_, start_, completion_, promised_;
   std::vector<std::size_t> last_piece_;
   std::vector<std::int64_t> allocation_;
   std::vector<Index> order_;
   Pieces pieces_;
   Totals totals_;
-  // Since the last call: ids that ended, ids that ran and what is left of them as the epoch sees
-  // it.
+  // Since the last call: ids that ended, ids that ran, and their work left as the epoch sees it.
   std::vector<std::int64_t> gone_, ran_;
   std::vector<double> seen_;
-  // Of the decision that is held: rows with slots.
+  // Rows with slots of the decision that is held.
   struct Running {
     std::size_t row;
     std::int64_t id, slots;
-    double from, end;  // since when it has them, with left_ to go then, and when it would end
+    double from, end;  // time since which it has the slots, with left_ then, and its end
   };
   double left_after(const Running& job, double time) const;
   double end_before(Running& job, double call);
   std::vector<Running> running_;
-  // Between rare calls: what is to come, the place of each row in running_, and how far the line of
-  // those that want slots is served.
+  // Between rare calls: coming events, the place of each row in running_, and the first job in the
+  // order that still wants slots.
   struct Event {
     double time;
     std::size_t place;
-    double end;  // of the job, as it was then; before it, the last call at which it needs less
+    // end of the job when the event was made; or the last call before it, at which the job needs
+    // less
+    double end;
   };
   void expect(std::size_t place);
   double trim(Running& job, double call);

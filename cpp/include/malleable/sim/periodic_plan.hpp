@@ -1,12 +1,11 @@
-// The plan of a loop that decides every P seconds and holds its slots: what an epoch does if nobody
-// else comes and all sizes are right, its value, and a floor under every schedule. For sums it is
-// the better one of two epochs: one that expects jobs to come as always, and one that knows that
-// nobody will.
+// The plan of a loop that decides every P seconds and holds its slots: the schedule if no more jobs
+// come and all sizes are right, its value, and a lower bound of every schedule. For sums it is the
+// better of two epochs: one that expects jobs to come as before, and one that expects none.
 //
-// The epoch itself is asked at every multiple of the period (sim/periodic_loop). The bound is that
-// of all schedules (kernel/lower_bound). Calls, and what the bound costs. A loop of very many calls
-// is looked at less closely in the end (PeriodicLoopOptions::exact): kExactPlan jobs at every call,
-// kExactValue where only value and bound are asked for.
+// The epoch itself is asked at every multiple of the period (sim/periodic_loop). The bound holds
+// for all schedules (kernel/lower_bound). The cost is that of the calls and the bound. A loop of
+// very many calls makes fewer calls in the end (PeriodicLoopOptions::exact): after kExactPlan jobs,
+// or after kExactValue if only value and bound are requested.
 #pragma once
 
 #include <functional>
@@ -21,25 +20,25 @@
 namespace malleable {
 
 struct PeriodicPlanRequest {
-  EpochOptions epoch;  // with the period
+  EpochOptions epoch;  // options, with the period
   std::int64_t slots = 1;
   double now = 0.0;
-  std::span<const Kind> kinds;  // of the jobs: one for all, or each its own
+  std::span<const Kind> kinds;  // kinds of the jobs: one for all, or one each
   CustomPenalty custom = nullptr;
   std::function<void()> poll = nullptr;  // called every few thousand calls; may throw
 };
 
-// All jobs have arrived: FieldError otherwise, and for slots that cannot be. `penalties` are
-// theirs.
+// All jobs must have arrived. FieldError otherwise, and for invalid slots. `penalties` are those of
+// `jobs`.
 Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
                    const PeriodicPlanRequest& request);
 
 // The same for the jobs of an epoch from its last decision on, which is held for epoch.period().
-// Rows are those of epoch.planned_jobs(). The epoch itself stays as it is.
+// Rows are those of epoch.planned_jobs(). The epoch does not change.
 Plan plan_decided(Epoch& epoch, const std::function<void()>& poll = nullptr);
 
-// Value and bound of the same, in milliseconds for 10,000 jobs: of fewer calls, and by the quick
-// bound. Nothing for more jobs than kMostAssessed.
+// Value and bound of the same, with fewer calls and the quick bound: milliseconds for 10,000 jobs.
+// Nothing for more jobs than kMostAssessed.
 constexpr std::size_t kMostAssessed = 1'000'000;
 std::optional<Epoch::Assessment> assess_decided(Epoch& epoch,
                                                 const std::function<void()>& poll = nullptr);

@@ -19,7 +19,7 @@ namespace malleable {
 
 class PhaseClocks {
  public:
-  // No clocks at all where every speed-up is linear.
+  // There are no clocks if every speed-up is linear.
   PhaseClocks(const ClusterView& cluster, const ClusterJobsView& jobs,
               const ClusterOptions& options);
 
@@ -27,18 +27,17 @@ class PhaseClocks {
   // Brings a phase's own time up to now; its speed is set when the instant is over.
   void touch(Index phase, double now);
   double own_time(Index phase) const { return clocks_[phase].at; }
-  // A group of tasks ends after so many seconds at full pace; returns when, in the phase's own
-  // time.
+  // A group of tasks ends after `seconds` at full speed; returns its end in the phase's own time.
   double schedule(Index group, Index phase, double seconds, double now);
-  // So many backup tasks of the phase more, or fewer, run beside its tasks.
+  // Changes the number of backup tasks that run beside the tasks of the phase.
   void beside(Index phase, std::int64_t more, double now) {
     touch(phase, now);
     clocks_[phase].beside += more;
   }
-  // The counts of this instant are known.
+  // Sets the speeds, when all counts of this instant are known.
   void settle(const ClusterState& state);
   double next_end() const { return ends_.empty() ? kInfinity : ends_.top_key(); }
-  // The groups that end at next_end() in the phase that comes first then; `finish` may schedule.
+  // Ends the groups of the first phase that has an end at next_end(); `finish` may call schedule().
   template <typename Finish>
   void end_next(double now, const Finish& finish) {
     const Index phase = ends_.top();
@@ -63,7 +62,7 @@ class PhaseClocks {
   std::vector<Clock> clocks_;
   std::vector<Index> touched_;
   IndexedHeap ends_;          // by phase: when its clock has its next end
-  Index order_ = 0;           // of those that end together: who was last set first
+  Index order_ = 0;           // breaks ties of phases that end together
   std::vector<double> pace_;  // of each of so many running tasks of a phase
 };
 

@@ -23,7 +23,7 @@
 
 namespace malleable {
 
-// The work that a job shows when it has done more than its estimate z, with a units done: nothing
+// The work left that policies see if a job has done a units, more than its estimate z: nothing
 // (SRPT on estimates), or min(a - z, z), which rises again and lets others by (SRPT with bounce:
 // Scully, Grosof, Mitzenmacher 2022).
 enum class Overrun : std::uint8_t { kNothing, kBounce };
@@ -37,12 +37,12 @@ struct SlottedOptions {
 
 struct SlottedTotals {
   std::int64_t arrived = 0, completed = 0;
-  double flow = 0.0;  // of completed jobs [steps]
+  double flow = 0.0;  // sum of the flow times of completed jobs [steps]
   double flow_squares = 0.0;
   std::int64_t longest_flow = 0;
   std::int64_t longest_wait = 0;  // steps before the first with a machine
   std::int64_t last_finish = 0;
-  std::int64_t last_step = 0;  // with a job in the system
+  std::int64_t last_step = 0;  // last step with a job in the system
   std::int64_t busy = 0;       // machine steps used
   double live_steps = 0.0;     // sum over steps of the jobs in the system
   std::int64_t decisions = 0;  // steps in which the policy was asked
@@ -50,7 +50,7 @@ struct SlottedTotals {
 
 struct SlottedRecords {
   std::vector<std::int64_t> job;         // from 0, in the order of feeding
-  std::vector<std::int64_t> start;       // first step with a machine
+  std::vector<std::int64_t> start;       // first step in which the job had a machine
   std::vector<std::int64_t> map_finish;  // step of the last map task; none: before the arrival
   std::vector<std::int64_t> finish;
 };
@@ -60,8 +60,8 @@ class SlottedSim {
   SlottedSim(const SlottedOptions& options, std::unique_ptr<SlottedPolicy> policy);
 
   // Valid jobs (see validate), arrivals never before those fed earlier nor in steps already run.
-  // `estimate`: reduce work as the policy sees it, empty: the truth. Runs the steps before each
-  // arrival. If `poll` throws, what was not reached has not entered.
+  // `estimate`: reduce work as the policy sees it; empty: the true work. Runs the steps before each
+  // arrival. If `poll` throws, jobs that were not reached have not entered.
   void feed(const MapReduceView& jobs, std::span<const double> estimate);
 
   // Runs all steps up to `last`, or until no job is left; later arrivals may still be fed.
@@ -73,8 +73,8 @@ class SlottedSim {
   const SlottedTotals& totals() const { return totals_; }
   std::int64_t machines() const { return options_.machines; }
   SlottedRecords take_records();
-  // Completed jobs by flow time; the last entry holds all that are longer.
-  // The flow time [steps] that this part of all completed jobs does not exceed; NaN without any.
+  // The flow time [steps] that this part of all completed jobs does not exceed; NaN without
+  // completed jobs.
   double flow_quantile(double part) const;
   // Completed jobs by powers of two of their work: [2^k, 2^(k+1)) units at k; their number, and the
   // sum of flow time over the steps that they would take alone on all machines.
@@ -86,9 +86,10 @@ class SlottedSim {
  private:
   struct Truth {
     std::int64_t number, arrival, start, map_finish;
-    std::int64_t units, alone;                  // work; steps that it takes alone on all machines
+    // work; steps that the job takes alone on all machines
+    std::int64_t units, alone;
     std::int64_t reduce_total, reduce_waiting;  // units not started
-    std::int64_t end_sum;                       // of the steps in which running tasks end
+    std::int64_t end_sum;                       // sum of the steps in which running tasks end
     double estimate;
     std::size_t next_task;
     std::vector<std::int64_t> tasks;  // non-preemptive
@@ -104,7 +105,7 @@ class SlottedSim {
 
   void enter(const MapReduceView& jobs, std::size_t j, double estimate);
   void step();
-  // Nobody can be granted anything before a running task ends: runs up to that step, or `last`.
+  // No machine can be granted before a running task ends: runs up to that step, or `last`.
   void wait(std::int64_t last);
   std::int64_t next_ending() const;
   void tell(std::int64_t step);
@@ -129,7 +130,7 @@ class SlottedSim {
   std::vector<double> size_slowdowns_;
   SlottedTotals totals_;
   SlottedRecords records_;
-  std::int64_t step_ = 1;          // the next to run
+  std::int64_t step_ = 1;          // next step to run
   std::int64_t idle_, spare_ = 0;  // spare_: idle and not granted yet in this step
   std::int64_t live_ = 0, sequence_ = 0, startable_ = 0;  // rows with tasks that may start
   std::int64_t told_ = 0;                                 // the last step that the policy knows of

@@ -11,11 +11,12 @@
 // O(n) an event, O(n^2) at worst. Memory: the jobs in the system, and records only if wanted.
 //
 // As printed, the shuffle station serves only the first job of its class, and classes do not lend
-// each other capacity; `conserving` (what the paper's experiments did) passes on what is left over.
+// each other capacity; `conserving` (as in the paper's experiments) passes on unused capacity.
 //
-// With the truth, FCFS, MaxSRPT and SplitSRPT can change their order at events only: of the jobs
-// that run, the first falls fastest in rank. With estimates, and for TwoSRPT, ranks of the two jobs
-// that run can cross in between, and estimates can run out; such moments are found too.
+// With true sizes, FCFS, MaxSRPT and SplitSRPT can change their order only at events, because of
+// the running jobs the rank of the first falls fastest. With estimates, and for TwoSRPT, the ranks
+// of the two running jobs can cross between events, and estimates can run out; these times are
+// events, too.
 #pragma once
 
 #include <array>
@@ -30,8 +31,9 @@
 
 namespace malleable {
 
-// A job in the system. What is left to shuffle is what waits in its buffer, what the map phase will
-// still release while it runs, and what it will release at its end (queues without overlap).
+// A job in the system. Its shuffle work left is the work in its buffer, the work that its map phase
+// still releases while it runs, and the work released at the end of the map phase (queues without
+// overlap).
 struct FluidJob {
   double map = 0.0;     // left
   double buffer = 0.0;  // released, not yet shuffled
@@ -65,7 +67,8 @@ struct TandemOptions {
   bool conserving = true;
   bool overlap = true;
   bool records = true;
-  bool histogram = true;           // of responses: a megabyte, more than all else of a small batch
+  // keep a histogram of responses; it takes a megabyte, more than a small batch
+  bool histogram = true;
   bool weighted = false;           // shares by weight
   bool estimated = false;          // policies see estimates
   bool bounce = false;             // overrun estimates bounce
@@ -93,8 +96,8 @@ class TandemQueue {
  public:
   explicit TandemQueue(const TandemOptions& options);
 
-  // Jobs, none before `totals().now`; ids count up from 0. Runs up to the last arrival. If `poll`
-  // throws, what was not reached has not entered.
+  // Jobs must not arrive before `totals().now`; ids count up from 0. Runs up to the last arrival.
+  // If `poll` throws, jobs that were not reached have not entered.
   void feed(const TandemJobs& jobs);
   // Runs up to a time; infinity: until the queue is empty.
   void advance(double until);
@@ -102,7 +105,7 @@ class TandemQueue {
   // Called every few million steps of work; may throw, and the simulation can go on afterwards.
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
 
-  // Who runs now and how fast.
+  // The jobs that run now, and their speeds.
   struct Service {
     std::uint32_t row;
     double map;
@@ -110,12 +113,12 @@ class TandemQueue {
   };
   const std::vector<Service>& decide();
   const FluidJob& job(std::uint32_t row) const { return jobs_[row]; }
-  std::span<const FluidJob> jobs() const { return jobs_; }  // those in the system are alive
+  std::span<const FluidJob> jobs() const { return jobs_; }  // jobs in the system have `alive` set
 
   const TandemTotals& totals() const { return totals_; }
   std::int64_t present() const { return totals_.arrived - totals_.completed; }
   // The response that this part of all completed jobs does not exceed, rounded up by less than 1/64
-  // of an octave; NaN without any.
+  // of an octave; NaN without completed jobs.
   double response_quantile(double part) const;
 
   // Completed since last emptied, in the order of completion.
@@ -148,7 +151,7 @@ class TandemQueue {
     void push_far(const Entry& entry);
     void refill();
 
-    std::vector<Entry> near_, far_;     // nobody in far_ goes before anybody in near_
+    std::vector<Entry> near_, far_;     // no job in far_ goes before a job in near_
     std::vector<std::uint32_t> stamp_;  // by row
     std::size_t count_ = 0;
   };
@@ -160,7 +163,7 @@ class TandemQueue {
     TandemRank map, shuffle;
     bool maps = false, waits = false;
   };
-  // What estimates lack of the truth, and the estimates.
+  // Estimates, and true sizes less estimates.
   struct Guess {
     double map_error, shuffle_error, map, shuffle, slack;
   };
@@ -215,14 +218,14 @@ class TandemQueue {
     std::uint32_t row;
     bool operator>(const Imbalance& other) const { return value > other.value; }
   };
-  std::vector<Imbalance> imbalance_;  // a heap, the least on top; with jobs that have gone
+  std::vector<Imbalance> imbalance_;  // a heap, the least on top; it may still have jobs that left
   bool gone(const Imbalance& entry) const {
     return !jobs_[entry.row].alive || jobs_[entry.row].id != entry.id;
   }
   std::vector<Service> service_;
   std::vector<double> limit_;
   std::function<void()> poll_;
-  std::size_t worked_ = 0;  // since the last poll
+  std::size_t worked_ = 0;  // steps of work since the last poll
 };
 
 }  // namespace malleable

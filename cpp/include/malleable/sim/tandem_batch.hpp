@@ -4,9 +4,9 @@
 // corollaries 4 and 6), TwoSRPT, and one order at both stations by lambda x + (1 - lambda) y. Then
 // local search over pairs of orders, one a station, from the orders in which the best plan ends map
 // phases and jobs: a job moves within both orders or within one, and stays if the total does not
-// rise; after many vain candidates several jobs of the best orders move at once. The draws are
-// fixed, so that the same effort gives the same plan. An optimal schedule need not be of that form;
-// `lower_bound` says how far it can be. O(n log n) a candidate.
+// rise; after many failed candidates several jobs of the best orders move at once. Random numbers
+// are fixed, so that the same effort gives the same plan. An optimal schedule may not have this
+// form; `lower_bound` limits the difference. O(n log n) a candidate.
 #pragma once
 
 #include <algorithm>
@@ -28,15 +28,15 @@ class TandemBatch {
   void search(std::int64_t candidates);
 
   double value() const { return value_; }  // sum of responses
-  // By rounding alone the plan may seem to beat it.
+  // Cut to the value, because rounding may put the bound above it.
   double lower_bound() const { return std::min(lower_bound_, value_); }
   double max_srpt() const { return max_srpt_; }
   double split_srpt() const { return split_srpt_; }
-  // What the best plan came from: max-srpt, split-srpt, two-srpt, orders or search.
+  // The origin of the best plan: max-srpt, split-srpt, two-srpt, orders or search.
   const std::string& origin() const { return origin_; }
   std::int64_t tried() const { return tried_; }
 
-  // The best plan: a policy, and for kOrder where every job stands in the order of each station.
+  // The best plan: a policy, and for kOrder the place of every job in the order of each station.
   TandemPolicy plan(std::vector<double>& map_place, std::vector<double>& shuffle_place) const;
   // Runs it once more; its records are in `done_*` of the queue.
   TandemQueue run() const;
@@ -48,11 +48,11 @@ class TandemBatch {
 
   std::vector<double> map_, shuffle_;
   std::vector<Index> map_order_, shuffle_order_, place_;
-  // Of the best plan: by a policy until orders do better.
+  // Orders of the best plan; a policy makes them until the search finds better ones.
   std::vector<Index> best_map_order_, best_shuffle_order_;
   TandemPolicy policy_ = TandemPolicy::kMaxSrpt;
   double value_, lower_bound_, max_srpt_, split_srpt_;
-  double order_value_ = 0.0;  // of the orders
+  double order_value_ = 0.0;  // value of the orders
   std::string origin_;
   std::int64_t tried_ = 0, stale_ = 0;
   std::mt19937_64 random_;

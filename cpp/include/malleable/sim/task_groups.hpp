@@ -1,5 +1,5 @@
-// Running tasks: those of one phase that start together and end together on nodes of one type are a
-// group, which has one end.
+// Groups of running tasks: tasks of one phase that start together and end together on nodes of one
+// type are one group with one end.
 //
 // Groups and tasks lie in pools that are used again. O(1) to add or free one.
 #pragma once
@@ -13,17 +13,17 @@ namespace malleable {
 
 struct TaskGroup {
   double start = 0.0;
-  double seconds = 0.0;  // on the node, copying included, waiting for maps not
-  double copying = 0.0;  // of these
-  double began = 0.0;    // to work, after waiting for maps
+  double seconds = 0.0;  // on the node, with copying, without waiting for maps
+  double copying = 0.0;  // copying, part of `seconds`
+  double began = 0.0;    // start of the work, after waiting for maps
   double finish = 0.0;   // (virtual) end; meaningless while parked
   Index phase = 0;       // 2 * job + phase
-  Index type = 0;        // of its nodes
-  Index first = kNone;   // of its tasks
+  Index type = 0;        // type of its nodes
+  Index first = kNone;   // first of its tasks
   Index count = 0;
   bool fails = false;
   bool parked = false;  // reduce tasks that wait for maps
-  bool reads = false;   // a map task whose block is on its way
+  bool reads = false;   // a map task that still reads its block
   // With backup tasks, each group is one attempt: the other one of its task, whether this one holds
   // a slot beside those that the scheduler knows as running, and its number, from 1.
   Index twin = kNone;
@@ -39,7 +39,7 @@ class TaskGroups {
     Index task;
   };
 
-  // `types` of nodes.
+  // `types`: number of types of nodes.
   TaskGroups(std::size_t jobs, std::size_t types) : types_(types) {
     last_.assign(2 * jobs * types, kNone);
   }
@@ -48,7 +48,7 @@ class TaskGroups {
   const TaskGroup& operator[](Index group) const { return groups_[group]; }
   const Task& task(Index which) const { return tasks_[which]; }
   Index size() const { return static_cast<Index>(groups_.size()); }
-  // The group of a phase and a type of nodes that was made last.
+  // The last group of a phase and a type of nodes.
   Index& last(Index phase, Index type) { return last_[phase * types_ + type]; }
 
   Index make() {
@@ -60,7 +60,7 @@ class TaskGroups {
     groups_.emplace_back();
     return static_cast<Index>(groups_.size() - 1);
   }
-  // A group without tasks.
+  // Frees a group without tasks.
   void release(Index group) {
     groups_[group].count = 0;
     groups_[group].first = kNone;
@@ -80,14 +80,14 @@ class TaskGroups {
     g.first = place;
     ++g.count;
   }
-  // Its first task.
+  // Removes the group's first task and returns it.
   Task take(Index group) {
     TaskGroup& g = groups_[group];
     const Task task = unlink(g.first);
     --g.count;
     return task;
   }
-  // All tasks of a node, telling each; returns how many.
+  // Removes all tasks on a node, calling tell() for each; returns how many.
   template <typename Tell>
   Index take_from(Index group, Index node, const Tell& tell) {
     TaskGroup& g = groups_[group];
@@ -102,7 +102,7 @@ class TaskGroups {
     }
     return before - g.count;
   }
-  // All tasks, from the first to the last of them.
+  // Frees all tasks of a group; `last` is the last one.
   void clear(Index group, Index last) {
     tasks_[last].next = free_task_;
     free_task_ = groups_[group].first;

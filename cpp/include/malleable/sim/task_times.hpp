@@ -1,8 +1,7 @@
-// How long a task's next attempt takes on a node, whether it fails, and where blocks lie: draws
-// that depend on the seed and on what is asked about alone, so that they are the same for every
-// policy.
+// Random draws: how long a task's next attempt takes on a node, whether it fails, and where blocks
+// are. They depend only on the seed and the task, so that they are the same for every policy.
 //
-// O(1) each. Memory: two bytes a task of the jobs that run, and none without noise and failures.
+// O(1) each. Memory: two bytes a task of running jobs, and none without noise and failures.
 #pragma once
 
 #include <array>
@@ -21,18 +20,19 @@ class TaskTimes {
 
   struct Time {
     double seconds;  // on the node, copying included
-    double copying;  // of these
+    double copying;  // copying, part of `seconds`
     bool fails;
   };
   Time next(Index job, Phase p, Index task, Index node);
-  // Of a backup task, by its number, beside the attempt that began last.
+  // The time of a backup task, by its number, beside the attempt that began last.
   Time backup(Index job, Phase p, Index task, Index node, Index number) const;
-  // Distinct nodes, each set of them as likely.
+  // Draws distinct nodes; all sets are equally likely.
   void place(Index job, Index task, std::span<Index> node) const;
   void forget(Index job);
 
  private:
-  // Of one attempt, in [0, 1) by stream: the same for every policy, whatever was started before.
+  // Draws of one attempt, in [0, 1) by stream: the same for every policy, independent of earlier
+  // starts.
   class Draws {
    public:
     Draws(std::uint64_t seed, Index phase, Index task, std::uint32_t attempt);
@@ -50,7 +50,8 @@ class TaskTimes {
   double noise_, straggler_share_, straggler_factor_, failure_, inherent_;
   bool copies_;  // reduce tasks copy in their slots
   std::uint64_t seed_;
-  std::vector<std::array<std::vector<std::uint16_t>, 2>> attempts_;  // empty: none are drawn
+  // numbers of attempts; empty: nothing is drawn
+  std::vector<std::array<std::vector<std::uint16_t>, 2>> attempts_;
 };
 
 }  // namespace malleable

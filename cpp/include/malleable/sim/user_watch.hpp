@@ -20,7 +20,7 @@ class UserWatch {
   double unfairness() const { return unfairness_; }
 
  private:
-  std::vector<std::size_t> priority_;  // of users: number of its value
+  std::vector<std::size_t> priority_;  // by user: number of its priority
   std::vector<double> sum_, count_;    // by priority
   double dissatisfaction_ = 0.0, unfairness_ = 0.0;
 };

@@ -8,8 +8,8 @@
 namespace malleable {
 namespace {
 
-constexpr double kHalf = 0.5;   // benchmarks/rivals, section events
-constexpr double kSteps = 4.0;  // while it doubles
+constexpr double kHalf = 0.5;   // chosen with benchmarks/rivals, section events
+constexpr double kSteps = 4.0;  // steps while it doubles
 
 double in_steps(double time) {
   return std::exp2(std::round(std::log2(std::max(time, kTiny)) * kSteps) / kSteps);

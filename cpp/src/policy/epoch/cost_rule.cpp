@@ -10,9 +10,9 @@
 namespace malleable {
 namespace {
 
-// Of so many jobs with steps the on-time set is made job by job.
+// Up to this many jobs with steps, the on-time set is built job by job.
 constexpr std::size_t kFewSteps = 4000;
-constexpr double kStepPatience = 0.02;  // of the time that all work takes
+constexpr double kStepPatience = 0.02;  // part of the time of all work
 constexpr double kFirst = -1e300;
 
 MALLEABLE_VECTOR_CLONES
@@ -30,7 +30,7 @@ struct End {
   double cost = 0.0, start = -kInfinity;
 };
 
-// Absolute, to meet a deadline within its tolerance.
+// The latest start (absolute) that meets a deadline within its tolerance.
 double latest_start(const JobTable& jobs, std::size_t row, double due) {
   return due + tolerance(due) - jobs.work[row] / (jobs.low[row] + jobs.room[row]);
 }

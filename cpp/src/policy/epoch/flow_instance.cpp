@@ -43,7 +43,7 @@ void FlowInstance::build(const FlowScene& at) {
       flows.max_slots.push_back(job.second == kNone ? job.max_slots
                                                     : static_cast<std::int64_t>(joined));
       for (const Index above : flow.parents_of(job)) {
-        // A job that finished before its parents did may outlive them.
+        // A job that finished before its parents may still be here when they are not.
         if (row_of_[above] >= 0) flows.parent.push_back(row_of_[above]);
       }
       flows.parent_offset.push_back(static_cast<std::int64_t>(flows.parent.size()));

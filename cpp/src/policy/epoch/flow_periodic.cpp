@@ -5,7 +5,7 @@
 namespace malleable {
 namespace {
 
-// Whether a flow ends within the period if its jobs get what they can use.
+// Whether a flow ends within the period if its jobs get the slots they can use.
 bool ends_now(const FlowTable::Flow& flow, double period) {
   std::size_t ends = 0;
   for (const Index place : flow.queue) {
@@ -15,7 +15,8 @@ bool ends_now(const FlowTable::Flow& flow, double period) {
   return ends == flow.open;
 }
 
-// What a second is worth at which a flow ends earlier; only of those that end within the period.
+// The value of a second by which a flow ends earlier; 0 for flows that do not end within the
+// period.
 double worth_of(const FlowScene& at, const FlowInstance& of, Index row) {
   const auto known = std::lower_bound(of.rows.begin(), of.rows.end(), row);
   const double period = at.clock.period();
@@ -28,7 +29,8 @@ double worth_of(const FlowScene& at, const FlowInstance& of, Index row) {
 
 }  // namespace
 
-// Whole periods from the start of each job to the end of its flow, if nothing else runs; the most.
+// Counts whole periods from the start of each job to the end of its flow, if nothing else runs;
+// returns the largest.
 double FlowPeriodic::count_periods(const Flow& flow, double period) {
   double longest = 0.0;
   periods_.assign(flow.jobs.size(), 0.0);
@@ -44,7 +46,7 @@ double FlowPeriodic::count_periods(const Flow& flow, double period) {
   return longest;
 }
 
-// Baselines know no paths, and nothing of what flows pay.
+// Baselines use neither paths nor penalties.
 void FlowPeriodic::line_up(FlowScene& at, const FlowInstance& of, std::span<const Index> order) {
   const bool studies = !at.options.baseline;
   const bool sums = studies && at.options.aggregate == Aggregate::kSum;
@@ -65,7 +67,8 @@ void FlowPeriodic::line_up(FlowScene& at, const FlowInstance& of, std::span<cons
                    [](const Ready& a, const Ready& b) { return a.slack < b.slack; });
 }
 
-// Left-over slots: where flows end earlier, then where jobs do, then to any job that may have more.
+// Gives left-over slots to flows that end earlier, then to jobs that do, then to any job that may
+// have more.
 void FlowPeriodic::hand_out_rest(FlowShares& to) {
   const FlowEpochOptions& options = to.at.options;
   if (!options.baseline && options.aggregate == Aggregate::kSum) {

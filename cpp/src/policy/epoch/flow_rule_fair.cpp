@@ -6,8 +6,9 @@
 namespace malleable {
 namespace {
 
-// Whose work has run out has at least its slot. With a period equal shares are of what jobs can use
-// fully; then comes what these leave over, and who has the least is first in turn.
+// A job whose work has run out has at least its slot. With a period, equal shares go only up to the
+// slots that jobs can use fully; the rest follows, and the job with the fewest slots is first in
+// turn.
 class FlowFair final : public FlowRule {
  public:
   const char* name() const override { return "fair"; }
@@ -47,7 +48,7 @@ class FlowFair final : public FlowRule {
   KeySort sorter_;
 };
 
-// Jobs that are ready, and what they may have.
+// Lists ready jobs and their maxima.
 void FlowFair::list_ready(FlowScene& at) {
   ready_.clear();
   problem_.slots = static_cast<double>(at.slots);

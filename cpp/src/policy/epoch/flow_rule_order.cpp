@@ -5,8 +5,8 @@
 namespace malleable {
 namespace {
 
-// So many jobs that have not ended are listed for every order, which takes about as long as to
-// compare the orders of 1,000 flows as jobs.
+// Up to this many unfinished jobs, lists are made for every order, which takes about as long as
+// comparing the orders of 1,000 flows as jobs.
 constexpr std::size_t kListedJobs = 300;
 
 class FlowByValue final : public FlowRule {
@@ -30,7 +30,7 @@ class FlowByValue final : public FlowRule {
   std::vector<std::vector<Index>> planned_;
 };
 
-// Many flows by prices alone, if all penalties rise in straight lines.
+// Orders many flows only by prices, if all penalties are lines.
 bool FlowByValue::by_prices(const FlowScene& at, std::span<const Index> rows) {
   rate_.clear();
   for (const Index row : rows) {
@@ -66,7 +66,7 @@ void FlowByValue::order(const FlowScene& at, FlowInstance& of, std::span<const s
   for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = of.rows[sorted_[k]];
 }
 
-// The best of several orders, among them the last one and a whole plan's.
+// Chooses the best of several orders, with the last one and a whole plan's among them.
 void FlowByValue::choose(const FlowScene& at, FlowInstance& of, bool few,
                          std::span<const std::int64_t> last) {
   const FlowEpochOptions& options = at.options;

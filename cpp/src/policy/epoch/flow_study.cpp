@@ -42,7 +42,7 @@ void FlowScene::study_jobs(Flow& flow) const {
   }
 }
 
-// Second phases whose first one is far enough, and which wait for nothing else.
+// Joins second phases whose first phase is far enough, and which wait for nothing else.
 void FlowScene::join_phases(Flow& flow) const {
   if (options.ready_fraction >= 1.0 || flow.curved()) return;
   for (Job& job : flow.jobs) {
@@ -59,7 +59,7 @@ void FlowScene::join_phases(Flow& flow) const {
   }
 }
 
-// The longest path from each job's start to the end of its flow.
+// Finds the longest path from each job's start to the end of its flow.
 void FlowScene::find_paths(Flow& flow) {
   for (std::size_t k = flow.jobs.size(); k-- > 0;) {
     Job& job = flow.jobs[flow.topological[k]];

@@ -31,7 +31,7 @@ void check_tasks(std::span<const std::int64_t> tasks, double task_work) {
   }
 }
 
-// Each names a job that this one waits for, and none is named twice.
+// Throws unless each entry is a job that this one waits for, and none is named twice.
 void check_continues(const FlowsView& flows, std::span<const std::int64_t> continues) {
   std::vector<std::uint8_t> taken(continues.size(), 0);
   for (std::size_t i = 0; i < continues.size(); ++i) {
@@ -98,7 +98,7 @@ void FlowTable::add(Additions&& added, bool custom, double now) {
     for (std::size_t i = begin; i < end; ++i) {
       const double guessed = added.tasks.empty() ? 0.0 : static_cast<double>(added.tasks[i]);
       const double takes = guessed > 0.0 ? guessed * task_work_ : flows.work[i];
-      // What a flow weighs for stretch includes what is guessed.
+      // The size for stretch includes guessed work.
       flow.size += takes - flows.work[i];
       const std::int64_t before = added.continues.empty() ? -1 : added.continues[i];
       const auto first = static_cast<Index>(flow.parent.size());
@@ -240,7 +240,7 @@ void FlowTable::finish(std::span<const std::int64_t> jobs) {
   }
 }
 
-// Jobs that wait for removed ones.
+// Removes jobs that wait for removed ones.
 void FlowTable::remove_behind(Flow& flow) {
   for (const Index place : flow.topological) {
     Job& job = flow.jobs[place];

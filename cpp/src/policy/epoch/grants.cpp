@@ -32,9 +32,9 @@ void Grants::reset_all(const JobTable& jobs, std::span<const std::int64_t> ids) 
   }
 }
 
-// What changed since the last such decision goes back to its minimum first.
+// Rows that changed since the last such decision first go back to their minima.
 void Grants::give_chosen(const JobTable& jobs) {
-  // Where most rows are to be looked at, in their order.
+  // If most rows must be looked at, in the order of rows.
   if (all_touched_ || 4 * (winners_.size() + touched_.size()) > jobs.rows()) {
     for (std::size_t r = 0; r < jobs.rows(); ++r) reset(jobs, r);
   } else {

@@ -33,7 +33,7 @@ void Instance::build(const Scene& at, std::span<const double> left) {
   for (std::size_t r = 0; r < jobs.exponent.size(); ++r) {
     speedup_.add(jobs.exponent[r], jobs.rates[r]);
   }
-  ended_.assign(n, at.now);  // whoever has nothing left
+  ended_.assign(n, at.now);  // jobs without work left
   const std::span<const std::int64_t> names = jobs.count(Kind::kCustom) > 0
                                                   ? std::span<const std::int64_t>(jobs.id)
                                                   : std::span<const std::int64_t>();

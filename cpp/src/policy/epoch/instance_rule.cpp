@@ -41,7 +41,7 @@ void InstanceRule::make_order(const Scene& at) {
   if (options.hysteresis > 0.0) hold_on(at, strict);
 }
 
-// The order of the last plan in known_; whether all jobs that are there were in it.
+// Sets known_ to the order of the last plan; returns whether it has all present jobs.
 bool InstanceRule::know_order(const Scene& at) {
   known_.clear();
   for (const std::int64_t id : known_ids_) {
@@ -52,9 +52,9 @@ bool InstanceRule::know_order(const Scene& at) {
   return false;
 }
 
-// Of a few jobs, while none have come since the first decision, a plan is searched for. As long as
-// they are the same jobs, the next one begins with its order, and searches less. For some more jobs
-// a search would take longer than a loop has.
+// For few jobs, while none have come since the first decision, searches for a plan. As long as the
+// jobs are the same, the next search begins with its order and is shorter. With more jobs a search
+// would take too long for a loop.
 void InstanceRule::try_orders(const Scene& at) {
   constexpr std::size_t kFewPlanned = 40;
   if (order.size() > kFewPlanned || at.options.stable || at.coming.expected() > 0.0) {
@@ -69,7 +69,7 @@ void InstanceRule::try_orders(const Scene& at) {
   for (const Index row : order) known_ids_.push_back(at.jobs.id[row]);
 }
 
-// Who holds slots comes earlier; ranks stand in for keys.
+// Moves jobs that hold slots forward; ranks serve as keys.
 void InstanceRule::hold_on(const Scene& at, bool strict) {
   const std::size_t n = order.size();
   rank_.resize(n);
@@ -112,10 +112,9 @@ void InstanceRule::decide_concave(const Scene& at, const Problem& beside) {
   share_concave(at, beside);
 }
 
-// Of many jobs: by the latest start for the deadlines of the optimal level, which a selection
-// takes.
+// For many jobs: by the latest start for the deadlines of the optimal level, by selection.
 bool InstanceRule::share_by_level(const Scene& at, const Problem& by) {
-  constexpr double kLess = 0.01;  // the level seldom falls by as much
+  constexpr double kLess = 0.01;  // the level rarely falls by more
   const std::size_t n = at.jobs.rows();
   if (n < kManyLevels || &by != &of.problem) return false;
   if (!levelled(at) || at.options.hysteresis > 0.0 || by.gang) return false;
@@ -146,7 +145,7 @@ void InstanceRule::decide(Scene& at) {
     share_equally(at, by);
   } else if (!share_by_level(at, by)) {
     make_order(at);
-    if (planned_ && &by == &of.problem) {  // water-filling may give what no order does
+    if (planned_ && &by == &of.problem) {  // water-filling may give slots that no order does
       of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
     } else {
       of.decide_by_order(by, order);
@@ -166,7 +165,7 @@ void InstanceRule::recall(const Scene& at, std::span<const double> key) {
   sorter_.sort(key, order);
 }
 
-// Its order follows from the optimal level of a maximum.
+// Whether its order follows from the optimal level of a maximum.
 bool InstanceRule::levelled(const Scene& at) const {
   return at.flex() && !at.sums() && !at.gang() && !at.options.effort && !of.has_strict(at);
 }
@@ -179,7 +178,7 @@ void InstanceRule::plan_in_order(const Scene& at, bool detail, Plan& plan) {
   }
 }
 
-// Without slots who has work never ends, whatever the schedule.
+// Without slots, jobs with work never end.
 Plan InstanceRule::plan_nothing(const Scene& at) const {
   const std::size_t n = at.jobs.rows();
   Plan plan;
@@ -217,7 +216,7 @@ InstanceRule::Assessment InstanceRule::assess(const Scene& at) {
     const Plan whole = plan(at);
     return {whole.value, whole.lower_bound};
   }
-  sketch_.start.clear();  // of an assessment before, maybe of other jobs
+  sketch_.start.clear();  // left from an earlier assessment, perhaps of other jobs
   sketch_.pieces.clear();
   if (at.jobs.concave()) {
     concave_.plan_decided(task(at), false, sketch_);
@@ -227,7 +226,7 @@ InstanceRule::Assessment InstanceRule::assess(const Scene& at) {
   return {sketch_.value, sketch_.lower_bound};
 }
 
-// `ordered`: the order is to be kept, as nothing else says it.
+// `ordered`: the order is part of the state, because it cannot be derived.
 void InstanceRule::state(State& s, const Scene& at, bool ordered) {
   s(level_, planned_, known_ids_);
   if (ordered) s(order);

@@ -11,7 +11,7 @@
 namespace malleable {
 namespace {
 
-// Both limits of a row as they would be after a change; by_max: the maximum alone changes.
+// Checks both limits of a row after a change; by_max: only the maximum changes.
 void check_limits(std::size_t k, std::int64_t low, std::int64_t high, bool by_max) {
   if (high < 1)
     throw FieldError("max_slots", k, static_cast<long long>(high), "must be at least 1");
@@ -44,7 +44,7 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
   add(min_slots, jobs.min_slots);
   add(max_slots, jobs.max_slots);
   outliving_.reserve(work.capacity());  // so that no decision allocates
-  arrival.resize(work.size(), now);     // if not told
+  arrival.resize(work.size(), now);     // if left out
   if (!min_mode.empty() || !jobs.min_mode.empty()) {
     min_mode.resize(id.size(), static_cast<std::int64_t>(mode));
     add(min_mode, jobs.min_mode);
@@ -80,7 +80,7 @@ bool JobTable::arrive(std::size_t row, double now) {
   return true;
 }
 
-// Before the ids of the jobs.
+// Call it before the ids of the jobs are added.
 void JobTable::append_speedups(const JobsView& jobs) {
   if (!concave() && !jobs.speedup.curved()) return;
   if (!concave()) {
@@ -131,12 +131,12 @@ std::span<const Index> JobTable::check(std::span<const std::int64_t> ids, const 
   return found;
 }
 
-// A part of what was done (kernel slot_periods), as far as work can be told.
+// A part of the work done (kernel slot_periods), within the allowed range of work.
 double JobTable::believed_left(std::size_t row) const {
   return std::min(still_left(std::max(done[row], size[row])), kLeftRange.most);
 }
 
-// A job that has nothing left, of which nothing was ever done, has not outlived anything.
+// A job with nothing left, of which nothing was ever done, has not outlived its estimate.
 double JobTable::left_anew(std::size_t row, double told) {
   const double believed = believed_left(row);
   const bool outlives = told == 0.0 && believed >= kWorkRange.least;

@@ -27,7 +27,7 @@ std::string_view rule_for(const Scene& at) {
   if (!at.sums()) return LevelRule::of_lines(jobs) ? LevelRule::kName : std::string_view();
   const bool due = CostRule::stepped(jobs) + jobs.count(Kind::kTardiness) > 0;
   if (due) return CostRule::kName;
-  return at.options.stable ? SmithRule::kName : CatchUpRule::kName;  // scene.hpp says why
+  return at.options.stable ? SmithRule::kName : CatchUpRule::kName;  // see scene.hpp
 }
 
 }  // namespace

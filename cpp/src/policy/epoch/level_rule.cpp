@@ -8,7 +8,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kSteepestLine = 1e200;  // slope that levels are found by
+constexpr double kSteepestLine = 1e200;  // largest slope for which levels are found
 
 MALLEABLE_VECTOR_CLONES
 void starts_of_lines(const LinearLevel::Jobs& jobs, double level, double now, double* start) {
@@ -41,7 +41,7 @@ void LevelRule::close(const RowsGone& gone) {
 }
 void LevelRule::state(State& s) { s(slope_, zero_, line_level_, level_, selection_); }
 
-// As in Penalties; 0 where there is none that a level can be found by.
+// Slope and zero as in Penalties; slope 0 if no level can be found.
 void LevelRule::changed(const Scene& at, std::size_t row) {
   const JobTable& jobs = at.jobs;
   const Kind kind = jobs.kind[row];
@@ -60,7 +60,7 @@ bool LevelRule::applies(const Scene& at) const {
 
 bool LevelRule::decide(Scene& at) {
   const LinearLevel::Jobs jobs{at.jobs.work, at.jobs.low, at.jobs.room, zero_, slope_};
-  // Tardiness is a line from 0 on, and nothing below that.
+  // Tardiness is a line from 0 on, and 0 below.
   const double floor = at.jobs.count(Kind::kTardiness) > 0 ? 0.0 : -kInfinity;
   const auto found = line_level_.find(jobs, at.capacity(), at.now, level_, floor);
   if (!found) return false;

@@ -13,8 +13,8 @@
 namespace malleable {
 namespace {
 
-// Spreads of sizes from which an order by them is worse than equal shares, from which deadlines
-// cannot be tested, and below which an estimate is taken as it is.
+// Spreads of sizes: from kMuch an order by sizes is worse than equal shares, from kSome deadlines
+// cannot be tested, and below kLittle estimates count as exact.
 constexpr double kMuch = 0.75, kSome = 0.4, kLittle = 0.2;
 
 }  // namespace
@@ -33,7 +33,7 @@ void Periodic::pass(const Scene& at, double now) {
 void Periodic::finish(const Scene& at, std::size_t row) {
   if (!(at.period > 0.0) || at.grants[row] == 0) return;
   const JobTable& jobs = at.jobs;
-  // Callers may have told what is left before or after what was done since the last decision.
+  // Callers may have updated the work left before or after the work since the last decision.
   const double done = at.done(row);
   const double estimate = std::max(jobs.size[row], jobs.ran_out(row) ? 0.0 : done + jobs.work[row]);
   const double more = at.period * jobs.rate(row, static_cast<double>(at.grants[row]));
@@ -65,7 +65,7 @@ bool Periodic::shares_equally(const Scene& at) const {
   return at.shares != Shares::kByOrder || (priced(at) && history_.spread() > kMuch);
 }
 
-// What a job pays for each second, by the policy.
+// The penalty of a second of each job, as the policy sees it.
 std::span<const double> Periodic::values(const Scene& at) {
   if (at.shares == Shares::kWeighted) return at.jobs.weight;
   if (!find_policy(at.options.policy).promises.follows_objective) return {};
@@ -74,7 +74,8 @@ std::span<const double> Periodic::values(const Scene& at) {
   return value_;
 }
 
-// Of the jobs that come within a period; if nothing is known of any, they are like those here.
+// The value of the jobs that come within a period; if nothing is known, they count like the present
+// jobs.
 double Periodic::coming_value(const Scene& at) const {
   if (!expects_) return 0.0;
   const JobTable& jobs = at.jobs;
@@ -86,7 +87,7 @@ double Periodic::coming_value(const Scene& at) const {
   return history_.coming(at.period, jobs.rows(), size > 0.0 ? worth / size : 0.0);
 }
 
-// What is shared, whose minima fit.
+// The jobs that share the slots; their minima fit.
 PeriodicJobs Periodic::periodic_jobs(const Scene& at) {
   const JobTable& jobs = at.jobs;
   std::span<const double> low = jobs.low;
@@ -109,13 +110,13 @@ void Periodic::share_by_price(const Scene& at, std::vector<double>& share) {
   prices_.run(periodic_jobs(at), coming_value(at), at.options.hysteresis, held_, share);
 }
 
-// Sums of tardiness, where not all deadlines can be met.
+// Sums of tardiness if not all deadlines can be met.
 bool Periodic::goes_by_cost(const Scene& at) const {
   return at.flex() && at.sums() && !at.gang() && !at.jobs.concave() && !at.options.effort &&
          !(at.options.hysteresis > 0.0) && at.jobs.all(Kind::kTardiness);
 }
 
-// Some job is late whatever the others do, or sizes do not say.
+// Whether some job is late in any schedule, or sizes are too uncertain to tell.
 bool Periodic::somebody_late(const Scene& at) const {
   if (history_.spread() > kSome) return true;
   const JobTable& jobs = at.jobs;
@@ -127,7 +128,7 @@ bool Periodic::somebody_late(const Scene& at) const {
   return false;
 }
 
-// Apparent cost in whole slot-periods, into key_.
+// Fills key_ with apparent cost in whole slot-periods.
 void Periodic::make_cost_keys(const Scene& at, const PeriodicJobs& held) {
   const JobTable& jobs = at.jobs;
   const std::size_t n = jobs.rows();
@@ -161,7 +162,7 @@ void Periodic::share_by_cost(const Scene& at, std::vector<double>& share) {
   left_over_.hand_out(held, share);
 }
 
-// The deadlines by which FLEX decides, in levels_; false: it goes by something else.
+// Finds the deadlines by which FLEX decides, in levels_; false: it does not decide by deadlines.
 bool Periodic::find_levels(const Scene& at, const Instance& of) {
   if (!at.flex() || at.options.hysteresis > 0.0 || at.gang() || at.jobs.concave()) return false;
   if (history_.spread() > kSome) return false;
@@ -177,7 +178,7 @@ bool Periodic::find_levels(const Scene& at, const Instance& of) {
   return true;
 }
 
-// By any policy, as if maxima were those of by.of.beside.
+// Shares by any policy, with the maxima of by.of.beside.
 void Periodic::share_capped(const Scene& at, InstanceRule& by) {
   Instance& of = by.of;
   if (at.jobs.concave()) {
@@ -240,7 +241,7 @@ void Periodic::decide(Scene& at, InstanceRule& by) {
   at.grants.give_all([&](std::size_t row) { return by.of.share[row]; });
 }
 
-// Keys by which slots that become free go to jobs, into key_.
+// Fills key_ with the order in which jobs get slots that become free.
 void Periodic::make_turns(const Scene& at, InstanceRule& by) {
   const std::size_t n = at.jobs.rows();
   key_.assign(n, 0.0);
@@ -268,7 +269,7 @@ void Periodic::make_turns(const Scene& at, InstanceRule& by) {
 
 std::vector<std::int64_t> Periodic::order(const Scene& at, InstanceRule& by) {
   struct Wish {
-    bool ends;  // before the next decision
+    bool ends;  // ends before the next decision
     double key;
     std::int64_t id;
   };

@@ -13,11 +13,12 @@ namespace {
 
 // A job goes first once it has waited k D: k = kPatience / (1 - kSlack x share that can shrink).
 // With rigid jobs only, 1.35 keeps the longest wait within 1.5 of EASY's, and the mean response is
-// shorter the larger k is. With much to shrink waits are short whatever k is.
+// shorter the larger k is. If much can shrink, waits are short for any k.
 constexpr double kPatience = 1.35, kSlack = 2.6, kEndless = 200.0;
-// Apparent cost looks ahead by so many times the mean seconds of those that wait.
+// Apparent cost looks ahead by this many times the mean seconds of waiting jobs.
 constexpr double kAhead = 2.0;
-// Steps of growth, in parts of what a job has: where slots are many, single ones tell no more.
+// Steps of growth, as a part of the job's slots, because single ones of many slots make no
+// difference.
 constexpr double kStep = 1.0;
 
 // The next step of growth from so many slots.
@@ -110,7 +111,7 @@ void Start::close(const RowsGone& gone) {
   shares_.close(gone);
 }
 
-// What these jobs are, for the epoch within; until the next call.
+// The columns of these jobs for the inner epoch; valid until the next call.
 JobsView Start::gather(const Scene& at, std::span<const Index> rows) {
   const JobTable& jobs = at.jobs;
   terms_.clear();
@@ -174,7 +175,7 @@ double Start::started(const Scene& at) const {
   return sum;
 }
 
-// What was told before the first decision on it, and what is there, on minima.
+// Reads changes since the last decision, and sums over present jobs on their minima.
 void Start::look(const Scene& at) {
   area_ = shrinks_ = minima_ = guaranteed_ = mean_ = 0.0;
   std::size_t waiting = 0;
@@ -192,7 +193,7 @@ void Start::look(const Scene& at) {
   if (waiting > 0) mean_ /= static_cast<double>(waiting);
 }
 
-// New rows, which find what was there before them.
+// Takes in new rows; D of each is the time of the work that was present before.
 void Start::meet(const Scene& at) {
   rows_.clear();
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
@@ -202,7 +203,7 @@ void Start::meet(const Scene& at) {
       ahead_[row] = area_ / std::max(1.0, at.capacity());
       area_ += area;
       if (static_cast<double>(at.jobs.max_slots[row]) > need) shrinks_ += area;
-      if (!starts(at, row) || need == 0.0) {  // nothing to wait for
+      if (!starts(at, row) || need == 0.0) {  // it need not wait
         rows_.push_back(static_cast<Index>(row));
         if (!starts(at, row)) guaranteed_ += need;
       }
@@ -215,7 +216,7 @@ void Start::meet(const Scene& at) {
   add(at, rows_);
 }
 
-// Whoever started last stops.
+// Stops the jobs that started last.
 void Start::stop_beyond(const Scene& at) {
   if (minima_ <= at.capacity()) return;
   rows_.clear();
@@ -231,7 +232,7 @@ void Start::stop_beyond(const Scene& at) {
   leave(rows_, false);
 }
 
-// The least is first.
+// The key in the order of starting; the least is first.
 double Start::key(const Scene& at, std::size_t row, double wait) const {
   const JobTable& jobs = at.jobs;
   const double time = seconds(at, row), weight = jobs.weight[row];
@@ -257,7 +258,7 @@ void Start::line_up(const Scene& at) {
   line_.clear();
   const double share = area_ > 0.0 ? shrinks_ / area_ : 0.0;
   const double patience = kPatience / std::max(kPatience / kEndless, 1.0 - kSlack * share);
-  // Long waits count in a stretch anyway.
+  // A stretch counts long waits in any case.
   const bool endless = at.flex() && !at.sums() && as_sum(at);
   const bool first_come = by_arrival(at);
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
@@ -274,7 +275,8 @@ void Start::line_up(const Scene& at) {
   }
 }
 
-// How the running jobs would use the free slots: each by its gain over what is left of it.
+// Lists how the running jobs would use the free slots: each step by its gain over the job's work
+// left.
 void Start::grow(const Scene& at, double free) {
   const bool steady = as_sum(at) && at.jobs.all_steady() && !by_arrival(at);
   if (!steady || !line_.asks(free)) return;
@@ -313,7 +315,7 @@ void Start::grow(const Scene& at, double free) {
   }
 }
 
-// Guarantees get what the minima of started jobs leave.
+// Scales guarantees to the slots that the minima of started jobs leave.
 void Start::scale_guarantees(const Scene& at) {
   const double room = at.capacity() - minima_;
   if (guaranteed_ <= room && !scaled_) return;
@@ -332,7 +334,7 @@ void Start::scale_guarantees(const Scene& at) {
   inner_->update(ids_, changes);
 }
 
-// Who started at an earlier moment keeps its minimum only.
+// Jobs that started at an earlier time keep only their minima.
 void Start::end_preferences(const Scene& at) {
   for (const std::int64_t id : begun_) {
     const Index row = at.jobs.find(id);
@@ -343,7 +345,7 @@ void Start::end_preferences(const Scene& at) {
   begun_.clear();
 }
 
-// Those that start, as long as slots are there that no minimum needs.
+// Gives starting jobs their preferred slots, as long as there are slots that no minimum needs.
 void Start::prefer(const Scene& at, std::span<const Index> started, double free) {
   if (at.jobs.preferred.empty()) return;
   for (const Index row : started) {
@@ -396,7 +398,7 @@ void Start::decide(Scene& at) {
 
 std::vector<std::int64_t> Start::order(const Scene& at) {
   std::vector<std::int64_t> ids = inner_->order();
-  std::vector<std::pair<std::int64_t, std::int64_t>> known;  // id within, id
+  std::vector<std::pair<std::int64_t, std::int64_t>> known;  // (id in the inner epoch, id)
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
     if (runs(row)) known.push_back({inner_id_[row], at.jobs.id[row]});
   }

@@ -8,18 +8,18 @@
 namespace malleable {
 namespace {
 
-// Of what a job has, the part that changes in one step.
+// The part of a job's slots that changes in one step.
 constexpr double kPartMoved = 1.0 / 32.0;
-// How steeply the price of slots rises with the jobs that are there and come (policy/concave).
+// How much the price of slots rises with each present or coming job (policy/concave).
 constexpr double kPriceRise = 1.5;
-// Of the mean stake, what a job without any counts.
+// A job without a stake counts as this part of the mean stake.
 constexpr double kNoStake = 1e-9;
-// Jobs that pay at deadlines look ahead by so many mean times to end.
+// Jobs with deadlines look ahead by this many mean times to end.
 constexpr double kDueAhead = 2.0;
 
 double slots_moved(double slots) { return std::max(1.0, std::floor(slots * kPartMoved)); }
 
-// Of heaps: whom a slot helps most, whom it costs least.
+// Comparisons for heaps: the job that a slot helps most, and the job that loses least.
 constexpr auto helps_most = [](const auto& a, const auto& b) {
   return a.gain != b.gain ? a.gain < b.gain : a.row > b.row;
 };
@@ -66,7 +66,7 @@ void StartShares::close(const RowsGone& gone) {
   gone(best_);
 }
 
-// The corners of a table that is not concave, from its least on.
+// Finds the corners of a table that is not concave, from its least slots on.
 void StartShares::shape(const Scene& at, Index row) {
   Known& own = known_[row];
   own.hull.clear();
@@ -86,7 +86,7 @@ void StartShares::shape(const Scene& at, Index row) {
   if (!rough) own.hull.clear();
 }
 
-// What its slots do, and one step more or less.
+// Computes the rate on its slots, and on one step more or less.
 void StartShares::look(const Scene& at, Index row) {
   Known& own = known_[row];
   const double has = slots_[row];
@@ -110,7 +110,8 @@ void StartShares::look(const Scene& at, Index row) {
   own.down = own.less > 0.0 ? (own.rate - jobs.rate(row, below)) / own.less : 0.0;
 }
 
-// What they hold, as far as limits let them. Whoever has no work left keeps its slots.
+// Starts from the slots that jobs hold, within their limits. A job without work left keeps its
+// slots.
 void StartShares::begin(const Scene& at, std::span<const double> least) {
   const JobTable& jobs = at.jobs;
   slots_.assign(jobs.rows(), 0.0);
@@ -155,7 +156,7 @@ double StartShares::on_hull(const Known& own, double worth, double price) const 
   return least;
 }
 
-// From the count on which it was found last, which seldom moves.
+// Searches from the count of the last decision, because it rarely changes.
 double StartShares::on_table(Index row, std::span<const double> rates, double worth, double price) {
   Known& own = known_[row];
   double& best = best_[row];
@@ -168,7 +169,7 @@ double StartShares::on_table(Index row, std::span<const double> rates, double wo
     own.after = s < last ? rates[k] : own.best_rate;
   };
   if (own.best_rate == 0.0 || best > last) note(std::clamp(best, 1.0, last));
-  for (int way = 0; true;) {  // one way only, as costs fall and then rise
+  for (int way = 0; true;) {  // in one direction only, because costs fall and then rise
     const double here = worth + price * best;
     const bool up = way >= 0 && (here + price) * own.best_rate < here * own.after;
     const bool down = way <= 0 && !up && (here - price) * own.best_rate < here * own.before;
@@ -185,7 +186,7 @@ double StartShares::unit_value(const Scene& at, Index row, double worth, double 
   if (const auto& rates = at.jobs.rates[row]; !rates.empty()) {
     return on_table(row, rates, worth, price);
   }
-  // Where s^p costs least; near there it costs about as much.
+  // The s at which s^p costs least; near it the cost is about the same.
   const double p = at.jobs.exponent[row], most = std::max(1.0, own.most);
   const double s = p < 1.0 && price > 0.0
                        ? std::clamp(std::floor(p * worth / ((1.0 - p) * price)), 1.0, most)
@@ -199,7 +200,7 @@ double StartShares::unit_value(const Scene& at, Index row, double worth, double 
   return (worth + price * best) / own.best_rate;
 }
 
-// What a unit of each one's work is worth.
+// Computes the value of a unit of each job's work.
 void StartShares::weigh(const Scene& at) {
   const JobTable& jobs = at.jobs;
   const bool steady = jobs.all_steady();
@@ -233,7 +234,7 @@ void StartShares::weigh(const Scene& at) {
   }
 }
 
-// What it pays if it goes on so; of tardiness, also where it is early.
+// The penalty if it keeps this rate; for tardiness, negative if it is early.
 double StartShares::end_on(const Scene& at, Index row, double rate) const {
   const JobTable& jobs = at.jobs;
   const Kind kind = jobs.kind[row];
@@ -246,8 +247,8 @@ double StartShares::end_on(const Scene& at, Index row, double rate) const {
   return value * (at.now + jobs.work[row] / rate - since);
 }
 
-// What it would do with a step more, and pay for a step less; of a maximum, its end as it is, and
-// then.
+// Offers a step more and a step less of the job: for sums what its rate gains and loses, for a
+// maximum its penalty now and after the step.
 void StartShares::offer(const Scene& at, Index row) {
   const Known& own = known_[row];
   const double has = slots_[row], value = value_[row];
@@ -279,7 +280,7 @@ const StartShares::Move* StartShares::first(std::vector<Move>& heap, const Order
   return heap.empty() ? nullptr : &heap.front();
 }
 
-// Until they hold no more slots than there are.
+// Takes slots back until jobs hold no more than there are.
 void StartShares::give_back(const Scene& at) {
   while (free_ < 0.0) {
     const Move* down = first(downs_, costs_least);

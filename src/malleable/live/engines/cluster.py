@@ -16,8 +16,8 @@ from malleable.live.protocol import Event, RemoteValue, heard
 from malleable.validation import check_slots
 
 LOOK = 1.0  # seconds between two looks at the cluster
-PATIENCE = 3.0  # seconds without anybody to run calls before this is said
-_SHARED = 1 << 16  # bytes from which on a function goes to the workers by itself
+PATIENCE = 3.0  # seconds without a worker before a message says so
+_SHARED = 1 << 16  # bytes from which a function is sent to the workers separately
 
 
 class Cluster:
@@ -31,10 +31,10 @@ class Cluster:
         self._fixed = None if slots is None else check_slots(slots)
         self.slots = self._fixed or 0
         self.broken = self.waits = ""
-        self._bundles: dict[Any, list[str]] = {}  # calls of which nothing is known, by their bundle
+        self._bundles: dict[Any, list[str]] = {}  # by bundle: calls without a result yet
         self._bundle_of: dict[str, Any] = {}
-        self._shared: tuple[bytes, Any] = b"", None  # the last large function, and where it is
-        # Events, what else is heard, or None: somebody wakes the loop.
+        self._shared: tuple[bytes, Any] = b"", None  # the last large function, and its place
+        # Events and other messages; None wakes the loop.
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._well = time.monotonic()
 
@@ -77,7 +77,7 @@ class Cluster:
         while not found and not self.broken and (self.slots, self.waits) == (slots, waits):
             for said in heard(self._said, min(LOOK, until - time.monotonic())):
                 if said is None:
-                    return found  # somebody wants the loop
+                    return found  # the loop was woken
                 found += [said] if isinstance(said, Event) else self._heard(said)
             if time.monotonic() >= until:
                 break
@@ -88,7 +88,7 @@ class Cluster:
         missing = self._missing()
         if not missing:
             self._well = time.monotonic()
-        # What is missing for a moment is not told.
+        # Workers that are missing only for a moment are not reported.
         if not missing or self.waits or time.monotonic() - self._well >= PATIENCE:
             self.waits = missing
         return []
@@ -118,7 +118,7 @@ class Cluster:
         text = f"{why} could not run it: {worded(error)}"
         try:
             result = by_value((error, text))
-        except BaseException:  # whatever its class does
+        except BaseException:  # any error of its class
             result = by_value((RuntimeError(text), text))
         return [Event("ended", key, 1, result=result) for key in keys]
 
@@ -127,7 +127,7 @@ class Cluster:
         self.broken = self.broken or told
 
     def close(self, grace: float = 5.0) -> int:
-        with suppress(Exception):  # it is gone
+        with suppress(Exception):  # the cluster may be gone
             self.cancel(list(self._bundle_of))
         self._bundles.clear()
         self._bundle_of.clear()

@@ -28,7 +28,7 @@ def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
 
     topic, key, calls = pickle.loads(packed)
     found, told = run_bundle(calls, function, lambda result: None)
-    with suppress(ValueError):  # no thread of a worker's own: the client asks for it
+    with suppress(ValueError):  # not in a worker's own thread: use the client
         get_worker().log_event(topic, [key, pickle.dumps(told)])
     return found
 
@@ -84,8 +84,8 @@ class Dask(Cluster):
         self._submit = {**submit, "priority": priority, "pure": False, "fifo_timeout": "0 ms"}
         self._name = f"malleable-{secrets.token_hex(8)}"
         self._count = 0
-        self._futures: dict[str, Any] = {}  # of bundles, until they have ended
-        self._comm: Any = None  # the connection that bundles tell over
+        self._futures: dict[str, Any] = {}  # by bundle, until it has ended
+        self._comm: Any = None  # the connection on which bundles report
         self._looking, self._looked = False, time.monotonic()
         self._threads = sum(self._client.nthreads().values())
         self.slots = self._threads if self._fixed is None else self._fixed
@@ -120,7 +120,7 @@ class Dask(Cluster):
 
     def _packed(self, name: str, bundle: Sequence[Task]) -> tuple[bytes, Any]:
         if self._shared[1] is not None and self._shared[1].status != "finished":
-            self._shared = b"", None  # it was lost
+            self._shared = b"", None  # the shared function was lost
         send = lambda function: self._client.scatter(function, hash=False)  # noqa: E731
         calls, function = self._with_function([task.call for task in bundle], send)
         return pickle.dumps((self._name, name, calls)), function
@@ -141,7 +141,7 @@ class Dask(Cluster):
         return super()._look()
 
     async def _count_threads(self) -> None:
-        with suppress(OSError, AttributeError):  # the client finds out, too, and connects again
+        with suppress(OSError, AttributeError):  # the client notices, too, and connects again
             self._threads = sum((await self._client.scheduler.ncores()).values())
             self._stuck = False
             if self._fixed is not None and self._bundles:
@@ -162,7 +162,7 @@ class Dask(Cluster):
         return str(getattr(scheduler, "address", None) or getattr(scheduler, "addr", "its address"))
 
     def _heard(self, said: Any) -> list[Event]:
-        if isinstance(said, tuple):  # a bundle told it: (time, message)
+        if isinstance(said, tuple):  # a message of a bundle: (time, message)
             name, told = said[1]
             return self._outcomes(name, pickle.loads(told)) if name in self._bundles else []
         future = self._futures.get(said)
@@ -172,7 +172,7 @@ class Dask(Cluster):
 
     def _ended(self, name: str, future: Any) -> list[Event]:
         error = None
-        # The connection may be lost, or what is there cannot be unpickled.
+        # The connection may be lost, or the result cannot be unpickled.
         with suppress(BaseException):
             if future.status == "finished":
                 return self._outcomes(name, future.result())
@@ -182,7 +182,7 @@ class Dask(Cluster):
         return self._failed(name, error or future.status, lost)
 
     def _outcomes(self, name: str, told: Sequence[Any]) -> list[Event]:
-        # Large results of a bundle come together, once.
+        # All large results of a bundle are fetched together, once.
         found = lru_cache(1)(self._futures[name].result)
         return self._told(name, told, lambda place, _: found()[place][1])
 
@@ -191,7 +191,7 @@ class Dask(Cluster):
         until = time.monotonic() + min(grace, LOOK)
         while (
             self._futures and time.monotonic() < until
-        ):  # bundles that have told all, but not ended
+        ):  # bundles that have reported all calls, but not ended
             for said in heard(self._said, LOOK / 20.0):
                 self._futures.pop(said if isinstance(said, str) else "", None)
         self._futures.clear()

@@ -30,15 +30,15 @@ from malleable.live.engines.cluster import LOOK, Cluster
 from malleable.live.engines.process import pilot
 from malleable.live.protocol import Abilities, Event, Task
 
-_GRAIN = 0.25  # seconds of calls that are sent together
-_STUCK = 2.0 * _GRAIN  # seconds after which those that were not begun are taken back
-_TOGETHER = 500  # calls at most
-_AHEAD = 0.2  # seconds before a slot comes free that the next process is on the server
+_GRAIN = 0.25  # seconds of calls that one bundle has
+_STUCK = 2.0 * _GRAIN  # seconds after which calls that have not begun are taken back
+_TOGETHER = 500  # most calls of a bundle
+_AHEAD = 0.2  # seconds before a slot becomes free at which the next process is submitted
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
-_STAY = 20.0  # seconds, about, that a process keeps its slot while there is work
-_LEAVE = 1.0  # seconds that those that are not needed any more have to come and hear it
-_IDLE = 0.2  # seconds that it waits for more
-_STARTS = 20.0  # seconds that a server has to start, and a process to say who it is
+_STAY = 20.0  # approximate seconds that a process keeps its slot while there is work
+_LEAVE = 1.0  # seconds that processes which are not needed any more have to connect
+_IDLE = 0.2  # seconds that a process waits for more work
+_STARTS = 20.0  # seconds within which a server must start, and a process must identify itself
 _ANSWERS_NOT = "the server does not answer: {}"
 _OPEN = (
     "the HyperQueue server that is started here asks for no password: anyone who can reach this machine's ports"
@@ -59,20 +59,20 @@ with LocalCluster() as cluster:
 
 @dataclass(slots=True)
 class _Bundle:
-    tasks: dict[int, Task]  # by place; of which nothing was heard
+    tasks: dict[int, Task]  # by place: tasks without an event yet
     pilot: _Pilot | None = None
-    since: float = 0.0  # when a process took it
+    since: float = 0.0  # time at which a process took it
     asked_back: bool = False
 
 
 @dataclass(slots=True)
 class _Pilot:
-    job: int  # of the server
-    place: int  # in it
-    calls: bool  # or commands
-    answer: bytes = b""  # what the engine shows it
-    connection: socket.socket | None = None  # None: it has not come yet
-    number: int = 0  # of the bundle that it took last
+    job: int  # number of the server's job
+    place: int  # its place in that job
+    calls: bool  # calls; otherwise commands
+    answer: bytes = b""  # proof that the engine shows the process
+    connection: socket.socket | None = None  # None: it has not connected yet
+    number: int = 0  # number of the bundle that it took last
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, value: Any) -> None:
@@ -144,13 +144,13 @@ class HyperQueue(Cluster):
         local = server is None and host is None
         self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())
         self._door = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
-        # What follows is changed under the lock; somebody may wait for more work.
+        # Attributes from here on are changed under the lock; a thread may wait for more work.
         self._lock = threading.Condition()
         self._given: dict[int, _Bundle] = {}
-        # For a process, by whether they are calls.
+        # Bundles for a process: of calls (True), of commands (False).
         self._waiting = {calls: OrderedDict[int, _Bundle]() for calls in (False, True)}
-        self._pilots: dict[bytes, _Pilot] = {}  # by what they show
-        # Of the loop alone.
+        self._pilots: dict[bytes, _Pilot] = {}  # by the proof that they show
+        # Used by the loop only.
         self._count = 0
         self._closed = False
         self._looked = time.monotonic()
@@ -177,11 +177,11 @@ class HyperQueue(Cluster):
                 self._own.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._own.wait(_STARTS)
-            self._own.kill()  # nothing, where it has ended
+            self._own.kill()  # does nothing if it has ended
             self._own.wait()
             self._own.stdout.close()
 
-    # Of threads: one waits at the door, one is with each process that runs.
+    # Threads: one accepts connections, one serves each running process.
 
     def _welcome(self) -> None:
         with contextlib.suppress(OSError):  # closed
@@ -198,11 +198,13 @@ class HyperQueue(Cluster):
             connection.settimeout(None)
             with self._lock:
                 known = self._pilots.get(found)
-                if known is None or known.connection:  # the server started it once more
+                # the server started the process a second time
+                if known is None or known.connection:
                     return
                 name, mine, known.connection = found, known, connection
             connection.sendall(mine.answer)
-            leaves = time.monotonic() + _STAY * random.uniform(0.5, 1.5)  # not all at once
+            # random, so that not all leave at once
+            leaves = time.monotonic() + _STAY * random.uniform(0.5, 1.5)
             while tasks := self._take(mine, leaves):
                 number = self._hand_over(mine, tasks)
                 for _ in tasks:
@@ -278,7 +280,7 @@ class HyperQueue(Cluster):
                 env={pilot.SECRET: (name + answer).hex()}, cwd=os.getcwd(), stdout=None, stderr=None,  # noqa: PTH109
                 priority=self._priority,
             )  # fmt: skip
-        with self._lock:  # they may come before the server has answered
+        with self._lock:  # processes may connect before the server has answered
             self._pilots |= made
         try:
             number = self._client.submit(job).id
@@ -291,7 +293,7 @@ class HyperQueue(Cluster):
     def cancel(self, keys: Sequence[str]) -> None:
         """End commands, and take back calls that have not begun, with all calls of their bundle."""
         numbers = {self._bundle_of[key] for key in keys if key in self._bundle_of}
-        with self._lock:  # first of all: a process whose command ends would take the next of them
+        with self._lock:  # first, because a process whose command ends would take the next command
             for these in self._waiting.values():
                 for number in these.keys() & numbers:
                     del these[number]
@@ -314,7 +316,7 @@ class HyperQueue(Cluster):
             self._send(process, "kill", number, place)
 
     def _send(self, process: _Pilot, what: str, number: int, *place: int) -> None:
-        with contextlib.suppress(OSError):  # it has ended, which poll hears
+        with contextlib.suppress(OSError):  # it has ended; poll notices
             process.send((what, number, *place))
 
     def _gone(self, number: int) -> list[Task]:
@@ -334,7 +336,7 @@ class HyperQueue(Cluster):
         """Handle a report about a bundle, by number, or about the end of a pilot, by name."""
         who, told = said
         if isinstance(who, bytes):
-            with self._lock:  # a process has ended, or will never be there
+            with self._lock:  # a process has ended, or will never connect
                 self._pilots.pop(who, None)
             return []
         bundle = self._given.get(who)
@@ -416,7 +418,7 @@ class HyperQueue(Cluster):
         for connection in left:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError):  # who waits there hears it
+        with contextlib.suppress(OSError):  # wakes the thread that waits there
             self._door.shutdown(socket.SHUT_RDWR)
         self._door.close()
         self._client = None

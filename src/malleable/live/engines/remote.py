@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
-GRAIN = 0.05  # seconds of calls that are sent together
-_TOLD = 1 << 16  # bytes of results that a bundle tells at once; what is larger stays on its worker
+GRAIN = 0.05  # seconds of calls in one bundle
+_TOLD = 1 << 16  # bytes of a result that a bundle sends at once; larger results stay on the worker
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
 Packed = TypeVar("Packed")
@@ -37,7 +37,7 @@ def by_value(value: Any) -> bytes:
         packed = b""
     if packed and b"__main__" not in packed:
         return packed
-    import cloudpickle  # comes with every engine that asks for this
+    import cloudpickle  # every engine that needs this depends on cloudpickle
 
     contained: bytes = cloudpickle.dumps(value, _PROTOCOL)
     return contained
@@ -111,10 +111,10 @@ def leave(status: int) -> NoReturn:
 def _packed_error(error: BaseException, pack: Callable[[Any], Packed]) -> Packed:
     try:
         text = traceback.format_exc()
-    except BaseException:  # its words raise
+    except BaseException:  # making its text raised an error
         text = worded(error)
-    with suppress(BaseException):  # what was raised does not pickle
-        # The text has the frames: a package that teaches pickle tracebacks fails at deep ones.
+    with suppress(BaseException):  # the exception may not pickle
+        # The text has the frames, because packages that pickle tracebacks fail if these are deep.
         return pack((error.with_traceback(None), text))
     return pack((RuntimeError(worded(error)), text))
 

@@ -29,10 +29,10 @@ class Threads:
         self.broken = ""
         self._pid = os.getpid()
         self._waiting: deque[Task] = deque()
-        # One a call; False: a thread ends.
+        # True for each call; False ends a thread.
         self._wakes: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()  # of whoever puts calls in or takes them back
+        self._lock = threading.Lock()  # held to put calls in and to take them back
         self._threads = [
             threading.Thread(target=self._work, args=how, name=f"malleable-{k}", daemon=True)
             for k in range(self.slots)
@@ -62,7 +62,7 @@ class Threads:
                 self.wake()
                 return
         while self._wakes.get():
-            with suppress(IndexError):  # it was taken back
+            with suppress(IndexError):  # the call was taken back
                 self._run(self._waiting.popleft())
 
     def _run(self, task: Task) -> None:
@@ -73,7 +73,7 @@ class Threads:
             result = function(*arguments, **named)
         except BaseException as error:
             status, result, code = 1, error, exit_code(error)
-        if os.getpid() != self._pid:  # the call has forked, and this is its child
+        if os.getpid() != self._pid:  # the call has forked, and this is the child
             leave(code)
         took = time.monotonic() - began
         self._events.put(Event("ended", task.key, status, took, result=result))
@@ -90,12 +90,12 @@ class Threads:
 
     def withdraw(self, task: Task) -> bool:
         with self._lock:
-            if task.holder is None:  # it comes, or goes back
+            if task.holder is None:  # its result comes, or it is returned
                 task.withdrawn = True
                 return True
             try:
                 self._waiting.remove(task)
-            except ValueError:  # a thread has taken it
+            except ValueError:  # a thread has already taken it
                 return False
             task.holder = None
             self._events.put(Event("returned", task.key))

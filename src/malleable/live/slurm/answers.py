@@ -15,7 +15,8 @@ LEASE = "malleable-lease"
 
 FIELDS = ("F", "A", "K", "t", "C", "P", "y", "Q", "r", "E", "V", "S", "u", "k", "j")
 _RUNNING = ("R", "CF", "S", "SI", "SO", "RS")
-_FAILED = ("F", "NF", "TO", "OOM", "BF", "DL", "CA")  # shown for some minutes
+# states that Slurm shows for some minutes after the end
+_FAILED = ("F", "NF", "TO", "OOM", "BF", "DL", "CA")
 ALIVE = ("PD", "RQ", *_RUNNING)
 STATES = ",".join(("CG", *ALIVE, *_FAILED))
 _BLOCKED = (
@@ -129,7 +130,8 @@ class Look:
         if wait and all(array.reason.startswith(_LIMITED) for array in wait):
             return held
         there = self.usable.get(place, Usable())
-        return max(held, min(held + there.free, there.slots))  # the nodes were asked a moment later
+        # the nodes were listed a moment later
+        return max(held, min(held + there.free, there.slots))
 
     def memory(self, place: str) -> float:
         here = [array for array in self.arrays.values() if array.place == place]
@@ -170,12 +172,12 @@ class Queue:
         self.at = at
         self.arrays: dict[int, Array] = {}
         self.leases: dict[int, str] = {}
-        self._counts: dict[int, int] = {}  # tasks of the line that says what an array is
+        self._counts: dict[int, int] = {}  # tasks of the line that describes the array
 
     def line(self, values: Mapping[str, str]) -> None:
         number, job = int(values["F"]), int(values["A"])
         if values["j"] == LEASE:
-            if values["t"] in ALIVE:  # Slurm shows for some minutes those that have ended
+            if values["t"] in ALIVE:  # Slurm shows ended tasks for some minutes
                 self.leases[job] = values["k"]
             return
         if not values["K"].strip("[]")[:1].isdecimal():
@@ -186,7 +188,7 @@ class Queue:
         array = self.arrays.get(number)
         if array is None:
             array = self.arrays[number] = Array(number, values["j"], values["u"])
-        # What most tasks that wait say of themselves is said of the array.
+        # The array gets the values of most of its waiting tasks.
         weight = count if state == "PD" else 0
         if weight >= self._counts.get(number, 0):
             self._counts[number] = weight
@@ -195,7 +197,7 @@ class Queue:
             array.priority = _whole(values["Q"])
             array.reason = values["r"] if state == "PD" else ""
             array.throttle, array.submitted = throttle, _seconds(values["V"])
-            # Of arrays that are after one of several ("?") nothing is known.
+            # If an array waits for one of several ("?"), its parents are unknown.
             parents = "" if "?" in values["E"] else values["E"]
             array.after = tuple(map(int, _PARENTS.findall(parents)))
         if state == "PD":
@@ -207,7 +209,7 @@ class Queue:
         elif state in _RUNNING:
             since = _seconds(values["S"])
             array.running += 1
-            # Slurm's seconds are whole; a task began half of one later on average.
+            # Slurm's times are whole seconds; on average a task began half a second later.
             array.elapsed += 0.0 if math.isnan(since) else max(0.0, self.at - since - 0.5)
 
 

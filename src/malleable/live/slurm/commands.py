@@ -46,8 +46,8 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 }
 """What each question and change is called; a system with other words is another table."""
 
-TIMEOUT = 10.0  # seconds that a command may take
-_SHARE = 10.0  # a look that takes s seconds is made every 10 s seconds at most
+TIMEOUT = 10.0  # most seconds of a command
+_SHARE = 10.0  # a look that takes s seconds is repeated after 10 s seconds at the earliest
 _SLOWEST = 300.0
 _PLACES = 30.0  # seconds between two looks at partitions
 _INHERITED = re.compile(r"^(SQUEUE|SBATCH|SCONTROL|SACCT|SCANCEL|SLURM)_")
@@ -122,12 +122,12 @@ class Slurm:
         self.every, self.everybody = every, everybody
         self._ask, self._clock, self._sleep, self._wall = ask, clock, sleep, wall
         self._next = self._began = -math.inf
-        self._took = 0.0  # by the look before, which began then
+        self._took = 0.0  # seconds that the last look took
         self._silent = 0
-        self._most: dict[str, int] = {}  # CPUs of a node, by partition
-        self._places_at = -math.inf  # when they were asked for
-        self._shares_memory: bool | None = None  # not known yet
-        self._memory_of: dict[int, float] = {}  # by number of the array
+        self._most: dict[str, int] = {}  # by partition: most CPUs of a node
+        self._places_at = -math.inf  # time at which partitions were listed
+        self._shares_memory: bool | None = None  # None: not known yet
+        self._memory_of: dict[int, float] = {}  # by number of an array
         self.soon = every
         """Seconds between looks that the governor wants now."""
         self.pace = every
@@ -147,7 +147,7 @@ class Slurm:
         try:
             look = self.look()
         except SlurmError:
-            self._silent = min(self._silent + 1, 20)  # 2 to that power is beyond any pause
+            self._silent = min(self._silent + 1, 20)  # 2 to this power is longer than any pause
             self.pace = min(self.every * 2**self._silent, max(self.every, _SLOWEST))
             self._next = self._clock() + self.pace
             raise

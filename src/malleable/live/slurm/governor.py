@@ -25,11 +25,11 @@ from malleable.validation import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 COMMENT = "malleable"
 """First word of the comment of an array that says what it wants."""
 
-_AHEAD = 3.0  # looks ahead that the order is asked for
-_SOONEST = 1.0  # seconds between two looks, unless fewer are asked for
-_FRESH = 10.0  # seconds after an array came in which others may come
-_PART = 0.05  # of the time until an array ends
-_SHORTEST = 0.1  # seconds of a task, at least, for that
+_AHEAD = 3.0  # looks ahead for which the order is requested
+_SOONEST = 1.0  # default seconds between two looks
+_FRESH = 10.0  # seconds after the arrival of an array in which more may come
+_PART = 0.05  # look again after this part of the time until an array ends
+_SHORTEST = 0.1  # least seconds of a task for that
 _MOST_AHEAD = 1_000_000
 
 
@@ -80,9 +80,9 @@ class Planned:
 @dataclass
 class _Seen:
     number: int
-    waits: int = 0  # tasks that have not ended
-    failed: dict[int, int] = field(default_factory=dict)  # tasks by the job that they were
-    limit: int = 0  # tasks at once, by its owner; 0: any
+    waits: int = 0  # tasks that wait
+    failed: dict[int, int] = field(default_factory=dict)  # failed tasks, by number of the job
+    limit: int = 0  # the owner's limit of tasks at once; 0: any
     absent: int = 0
     outlook: Literal["free", "waits"] = "waits"
 
@@ -123,21 +123,22 @@ class Governor(Ledger):
         self._until_done = until_done
         self._row_of: dict[int, int] = {}
         self._seen: dict[int, _Seen] = {}  # by row
-        self._own: dict[int, tuple[int, int]] = {}  # Nice and throttle that the owner gave
+        # by row: nice and limit of tasks at once that the owner gave
+        self._own: dict[int, tuple[int, int]] = {}
         self._touched_arrays: set[int] = set()
         self._orders: dict[str, NiceOrder] = {}
         self._memory: dict[str, float] = {}  # [MiB] by place, as slots are
         self._looked = self._came = -math.inf
         self._fresh = False
-        # Row, first task, tasks, how many not well.
+        # Row, first task, number of tasks, number of failed ones.
         self._gone: list[tuple[int, int, int, int]] = []
-        # Seconds of tasks of arrays that have ended; the journal has them by older beliefs.
+        # Seconds of tasks of ended arrays that were corrected; the journal has older estimates.
         self._restated: dict[int, float] = {}
         self.look = Look(0.0)
         self.looks = 0
         self.planned: list[Planned] = []
         self.changes = 0
-        self.trouble: dict[str, str] = {}  # what does not work, by what it is about
+        self.trouble: dict[str, str] = {}  # errors, by subject
 
     @property
     def finished(self) -> bool:
@@ -201,7 +202,7 @@ class Governor(Ledger):
         for number, array in own.items():
             row = self._row_of.get(number)
             if row is None or (self._back(row, array) and not array.dead):
-                row = self._come(array)  # also one that has ended, and tasks of which were put back
+                row = self._come(array)  # also an ended array, if its tasks were put back
             self._count(row, array)
         for number, row in list(self._row_of.items()):
             if number not in own:
@@ -266,11 +267,11 @@ class Governor(Ledger):
         most = wishes_of(array.comment).max_slots
         caps = [cap for cap in (throttle, most and max(1, most // array.width)) if cap]
         seen.limit = min(caps, default=0)
-        if array.memory > 0.0:  # so many tasks have room beside each other
+        if array.memory > 0.0:  # the number of tasks that fit into memory together
             caps.append(max(1, int(self._memory.get(array.place, 0.0) // array.memory)))
         work.max_slots = min(caps) * array.width if caps else None
         self._places.changed(row)
-        if array.dead:  # also one that could have run until now, as far as Slurm told
+        if array.dead:  # also a task that could have run until now, as far as Slurm shows
             self.cancel(row)
 
     def _end(self, row: int, count: int, failed: Mapping[int, int]) -> None:
@@ -319,7 +320,7 @@ class Governor(Ledger):
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
         return self._seen[row].outlook
 
-    # What should be.
+    # Wanted changes.
 
     def _stand(self) -> None:
         if not self._fresh:
@@ -362,7 +363,8 @@ class Governor(Ledger):
         ranked = [self._seen[row].number for row in ahead]
         known = {array.number: array for array in free}
         front = [known[number] for number in ranked if number in known]
-        # A minimum is kept by standing first, under a cap at what the scheduler gives.
+        # An array keeps its minimum by standing first, with a cap at the slots that the scheduler
+        # gives.
         front.sort(key=lambda array: not self._capped(array, len(free)))
         return front, [array for array in free if array.number not in ranked]
 
@@ -383,7 +385,7 @@ class Governor(Ledger):
     def _capped(self, array: Array, waiting: int) -> bool:
         return waiting > 1 and self.jobs[self._row_of[array.number]].min_slots > 0
 
-    # What is done about it.
+    # Applying changes.
 
     def _apply(self, moves: Mapping[int, int]) -> None:
         changes = self._wanted(moves)
@@ -396,7 +398,7 @@ class Governor(Ledger):
                 pushed = self._lease.keep(saved, self.look, seconds)
                 self._trouble("lease", "")
             except (SlurmError, OSError) as error:
-                # Nice that stays does no harm; caps that stay would.
+                # Nice values that stay do no harm, but caps would.
                 self._trouble("lease", f"no lease, so no caps: {error}")
                 changes = [change for change in changes if change.key == "Nice"]
         self.changes += len(changes)
@@ -404,7 +406,7 @@ class Governor(Ledger):
         for place, order in self._orders.items():
             here = {n: nice for n, nice in moves.items() if self.look.arrays[n].place == place}
             order.asked(here)
-        # Slurm complains of arrays some of whose tasks have ended, and does what it was asked.
+        # Slurm prints errors about arrays with ended tasks, but makes the change.
         meant = "No error" in said or "already finished" in said
         self._trouble("changes", "" if meant else said)
 
@@ -437,7 +439,7 @@ class Governor(Ledger):
             for number in sorted(self._touched_arrays)
         }
 
-    # What is kept.
+    # Records.
 
     def record(self) -> None:
         super().record()
@@ -457,7 +459,7 @@ class Governor(Ledger):
 
     def end(self, status: str) -> None:
         """Close the run in the journal, with what its arrays' tasks took."""
-        self._settle_jobs()  # those that the last look showed
+        self._settle_jobs()  # jobs that the last look showed
         seconds = lambda: self._places.seconds(self._row_of.values(), self.now)  # noqa: E731
         self._restated |= self.guard("the seconds of tasks", seconds) or {}
         self._end_run(status, lambda: self._places.history(self.jobs, self.now))

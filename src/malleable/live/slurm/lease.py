@@ -24,7 +24,7 @@ Saved = Mapping[int, Mapping[str, int]]
 
 _UPDATE = re.compile(r"^update JobId=(\d+) (Nice|ArrayTaskThrottle)=(-?\d+)$", re.MULTILINE)
 _FILE = "lease-"
-_LOOKS = 4  # until what has to be set back is seen to be
+_LOOKS = 4  # looks until all restored values are visible
 _OWNER = re.compile(r"malleable lease (\S+) (\d+)")
 
 
@@ -162,7 +162,7 @@ def left_behind(engine: Slurm, look: Look, folder: Path) -> int:
             saved.setdefault(int(array), {})[key] = int(value)
     if saved and not set_back(engine, saved):
         raise SlurmError("the changes of a killed governor cannot be set back")
-    for path in files:  # its process ends
+    for path in files:  # so its process ends
         path.unlink(missing_ok=True)
     for number in look.leases:
         engine.drop(number)

@@ -15,10 +15,10 @@ from malleable.live.slurm.answers import Array
 MOST_CHANGES = 100
 """Arrays that are moved at one look: what Slurm does in a tenth of a second."""
 
-_EXACT = 8  # places at the front that stand as high as they can
-_SLACK = 16  # steps by which others may stand lower than they could
+_EXACT = 8  # first places, which get the highest possible priorities
+_SLACK = 16  # steps by which other places may be lower than needed
 _TRIES = 3
-_PAUSE = 60  # looks until it is tried again
+_PAUSE = 60  # looks until a failed change is tried again
 _LEAST = 1  # the lowest priority of a job that is not held
 
 
@@ -26,7 +26,7 @@ _LEAST = 1  # the lowest priority of a job that is not held
 class _Known:
     nice: int
     priority: int
-    top: int  # its own priority, without what we took
+    top: int  # its own priority, without our changes
     asked: int
 
 
@@ -56,7 +56,8 @@ class NiceOrder:
             if before.asked != before.nice:
                 moved, stuck = moved + follows, stuck + (not follows)
             top = before.top
-            if min(priority, before.priority) > _LEAST:  # at the least one nothing can be seen
+            # at the least priority a change cannot be seen
+            if min(priority, before.priority) > _LEAST:
                 top += (step if follows else 0) - fell
             known[number] = _Known(nice, priority, max(top, priority), nice)
         self._known = known
@@ -90,7 +91,8 @@ class NiceOrder:
             limit, last = level, array.number
         if not front:
             return found
-        # Many that have to go back go behind all at once, and need not be moved again.
+        # Many arrays that must move back go behind all others at once, so that they need not move
+        # again.
         bottom = min(known.top for known in self._known.values())
         far = bottom if len(rest) > MOST_CHANGES else limit
         for array in sorted(rest, key=lambda array: -array.priority):

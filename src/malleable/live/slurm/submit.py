@@ -23,7 +23,7 @@ from malleable.live.slurm.commands import Slurm, SlurmError
 from malleable.live.slurm.governor import COMMENT
 from malleable.live.slurm.submitted import ARRAYS, ENDS, SUBMITTED
 
-_LARGEST = 1001  # MaxArraySize where Slurm does not say
+_LARGEST = 1001  # MaxArraySize if Slurm does not show it
 _MEBIBYTE = 1 << 20
 
 _SCRIPT = """\
@@ -116,7 +116,7 @@ def submit(
     refused."""
     _check(jobs)
     with Journal(path) as journal:
-        # Tasks try again by themselves: an attempt that is told of is the last one.
+        # Tasks repeat failed attempts themselves, so only the last attempt is reported.
         once = [{key: value for key, value in row.items() if key != "retries"} for row in rows]
         number = journal.begin(0, "", "", recorded(jobs, once), kind=SUBMITTED)
         folder = own_output_folder(journal, journal.run(number))
@@ -131,7 +131,7 @@ def _submit(
     done: dict[str, Submitted] = {}
     now = time.time()
     left = list(enumerate(jobs))
-    while left:  # no cycles: each pass hands one over
+    while left:  # there are no cycles, so each pass hands over a job
         row, job = next(each for each in left if all(name in done for name in each[1].after))
         left.remove((row, job))
         own = (folder / job_folder(row, job.name)).absolute()
@@ -145,7 +145,7 @@ def _submit(
             *([f"--mem={math.ceil(job.memory / _MEBIBYTE)}M"] if job.memory else []),
         ]  # fmt: skip
         arrays: list[int] = []
-        percents = str(own).replace("%", "%%")  # which are no fields of Slurm's
+        percents = str(own).replace("%", "%%")  # so that Slurm does not replace them
         for first in range(0, len(job), most):
             last = min(first + most, len(job)) - first - 1
             words = [

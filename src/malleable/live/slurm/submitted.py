@@ -27,9 +27,9 @@ ARRAYS, ENDS = "arrays", "ends"
 
 _Try = tuple[
     float, "float | None", int
-]  # when an attempt began and ended [s of the run], and its status
+]  # start and end of an attempt [s of the run], and its status
 _PAUSE = 5.0  # seconds between two looks
-_LATE = (124, 137)  # what timeout ends with
+_LATE = (124, 137)  # exit statuses of timeout
 _LINE = re.compile(r"(\d{1,9}) (\d{1,12}(?:\.\d+)?)(?: (\d{1,9}))?", re.ASCII)
 _OVER = "over"
 _NO_WORD = "Slurm ended it, or its node failed"
@@ -115,7 +115,7 @@ class Submission:
                 if ended is not None:
                     how = "late" if job.timeout and status in _LATE else ""
                     found.append(Attempt(*one, status, began, max(0.0, ended - began), how=how))
-                else:  # what is not the last one was lost, and Slurm began the task again
+                else:  # an attempt before the last one was lost, and Slurm started the task again
                     how = "lost" if attempt < last else "cancelled"
                     found.append(Attempt(*one, 1, began, 0.0, how=how, why=_NO_WORD))
             if last < 0:

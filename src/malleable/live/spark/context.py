@@ -21,9 +21,7 @@ _MARK = "malleable governor"
 _POOL = "org.apache.spark.scheduler.Pool"
 _VALUE = "com.fasterxml.jackson.annotation.JsonIgnoreProperties$Value"
 _LARGE = ("details", "peakExecutorMetrics", "accumulatorUpdates", "killedTasksSummary")
-_UNTOLD = (
-    "NativeMethodAccessorImpl"  # what Spark says of where Python called it, where it does not know
-)
+_UNTOLD = "NativeMethodAccessorImpl"  # Spark's text for an unknown call site in Python
 _LIVE = ("ACTIVE", "PENDING")
 
 
@@ -194,7 +192,7 @@ class Context:
         process = getattr(self._python._gateway, "proc", None)
         return self._python._jsc is None or (process is not None and process.poll() is not None)
 
-    # Of the thread that calls.
+    # Called by any thread.
 
     def local(self, name: str) -> str | None:
         found: str | None = self._python.getLocalProperty(name)
@@ -217,7 +215,7 @@ class Context:
             return Look(slots, [])
         there = self._known.toString()
         for name in [name for name, pool in self._pools.items() if pool.named not in there]:
-            self.set_minimum(name, 0)  # somebody took it away; one of the same name may come
+            self.set_minimum(name, 0)  # the pool was removed; another of the same name may come
             del self._pools[name]
         none, quantiles = self._all
         stages: dict[int, dict[str, Any]] = {}
@@ -246,7 +244,7 @@ class Context:
         parents, barriers = self._parents(number, stages)
         left: set[int] = set()
         label, places = _label(job, pool), sorted(job["stageIds"])
-        for k, stage in stages.items():  # a stage is numbered after those that it waits for
+        for k, stage in stages.items():  # a stage has a larger number than its parents
             before = parents[k] & left
             if k not in active and not before:
                 continue
@@ -294,7 +292,7 @@ class Context:
         try:
             stage = self._read(self._store.lastStageAttempt(key.stage))
         except Exception as error:
-            if type(error).__name__ != "Py4JJavaError":  # Java has not thrown it
+            if type(error).__name__ != "Py4JJavaError":  # it is no Java exception
                 raise
             return None
         if stage["attemptId"] != key.attempt:

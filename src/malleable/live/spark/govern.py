@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = ("weight", "deadline", "min_slots", "user")
 _PROPERTY = "spark.scheduler.pool"
-_LONGEST_PAUSE = 5.0  # seconds between looks while they fail
+_LONGEST_PAUSE = 5.0  # most seconds between looks while they fail
 
 _log = logging.getLogger("malleable")
 
@@ -67,10 +67,10 @@ class GovernedSpark:
         self._spark, self._every, self._rule, self._people = spark, every, pools, people
         self._decider, self._journal = decider, journal
         self._guard = Guard(_log.warning)
-        self._blocks: dict[str, list[Wishes]] = {}  # by pool; the innermost counts
+        self._blocks: dict[str, list[Wishes]] = {}  # by pool: nested wishes; the innermost counts
         self._free: list[
             str
-        ] = []  # names of pools that nobody uses any more: Spark keeps all pools
+        ] = []  # names of unused pools, which are used again because Spark keeps all pools
         self._made = 0
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -184,7 +184,7 @@ class GovernedSpark:
                 pause = min(_LONGEST_PAUSE, 2.0 * pause)
         with suppress(Exception):  # jobs may have ended since the last look
             self._governor.look()
-        with suppress(Exception):  # its JVM is gone, and what was changed with it
+        with suppress(Exception):  # the JVM is gone, and its changes with it
             self._spark.restore()
         with suppress(Exception):
             self._spark.release()

@@ -46,10 +46,10 @@ class Governor(Ledger):
         super().__init__(decider, journal, run, **options)
         self.decider: SchedulerDecider = decider
         self.spark, self._wishes = spark, wishes
-        self._epoch = time.time() - self.now  # of the run's clock, in seconds since 1970
+        self._epoch = time.time() - self.now  # zero of the run's clock, in seconds since 1970
         self._slots = 0
         self._row_of: dict[Key, int] = {}
-        self._stages: dict[int, Stage] = {}  # as last seen, by row; those that are left
+        self._stages: dict[int, Stage] = {}  # by row: as last seen; stages that are left
         self._pools: dict[int, str] = {}  # by row
         self._busy: dict[int, float] = {}  # slot-seconds seen, by row
         self._looked = math.nan
@@ -93,7 +93,7 @@ class Governor(Ledger):
             row = self._row_of.get(stage.key)
             if row is None:
                 row = self._come(job, stage, wishes)
-            elif self._pools[row] != job.pool:  # not known before it began
+            elif self._pools[row] != job.pool:  # not known before the job began
                 self._pools[row] = job.pool
             work = self.jobs[row]
             self._stages[row] = stage
@@ -163,7 +163,7 @@ class Governor(Ledger):
         ]
         self.cancel(row)
 
-    # What should be.
+    # Wanted changes.
 
     def _keep_floors(self) -> None:
         left: dict[str, int] = {}
@@ -191,7 +191,7 @@ class Governor(Ledger):
         for pool, given in slots.items():
             self.spark.set_minimum(pool, given)
 
-    # What is kept.
+    # Records.
 
     def flying(self) -> list[RunningTasks]:
         return [

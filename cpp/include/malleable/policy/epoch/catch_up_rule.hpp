@@ -2,9 +2,9 @@
 // left, r the rate at which the penalty rises, M the maximum, and A half of the time of all work on
 // all slots, rounded to steps of a fifth, so that keys stay while it moves little. One pass, O(J).
 //
-// A slot costs what the others wait for it, which falls as they end. A short job waits for it to
-// fall by a part of that, in proportion to its work: Smith's ratio. A job that takes longer alone
-// than the others together has nothing to wait for: M / r, the narrow first.
+// A slot costs the waiting of all other jobs, and this cost falls as they end. For a short job the
+// cost falls little while it runs, so Smith's ratio decides. A job that takes longer alone than all
+// others together gains nothing by waiting, so M / r decides: narrow jobs first.
 #pragma once
 
 #include "malleable/policy/epoch/key_rule.hpp"

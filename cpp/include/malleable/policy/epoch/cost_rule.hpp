@@ -1,11 +1,12 @@
-// Apparent cost (Vepsalainen and Morton 1987): work over what the penalty rises by, put off while
-// the latest start is ahead; a step counts as if it rose within twice the mean time of a job on all
-// slots, and a job that cannot reach a step aims at the next. One pass in logarithms, O(J).
+// Apparent cost (Vepsalainen and Morton 1987): work over the rate at which the penalty rises,
+// postponed while the latest start is ahead. A step counts as a rise over twice the mean time of a
+// job on all slots; a job that cannot reach a step aims at the next one. One pass in logarithms,
+// O(J).
 //
-// Many jobs with steps alone: the same, with a patience of a fiftieth of the time that all work
-// takes, so that what is due late waits for long; steps that cannot be reached come last. On five
-// tables of 5,000 jobs that makes 0.80 to 0.97 of the weight late that prices of work by due time
-// made late. Of fewer jobs the on-time set is made job by job (kernel on_time_set, by way of an
+// For many jobs that have only steps it is the same, with a patience of a fiftieth of the time of
+// all work, so that jobs with late due times wait long; steps that cannot be reached come last. On
+// five tables of 5,000 jobs this makes 0.80 to 0.97 of the weight late that prices of work by due
+// time make late. For fewer jobs the on-time set is built job by job (kernel on_time_set, from an
 // instance), which is better.
 #pragma once
 
@@ -18,7 +19,7 @@ namespace malleable {
 class CostRule final : public KeyRule {
  public:
   static constexpr const char* kName = "apparent cost";
-  // Jobs whose penalties have steps alone.
+  // The number of jobs whose penalties have only steps.
   static std::size_t stepped(const JobTable& jobs) {
     return jobs.count(Kind::kTardy) + jobs.count(Kind::kSla);
   }
@@ -34,8 +35,8 @@ class CostRule final : public KeyRule {
  private:
   void make_keys(const Scene& at);
 
-  // What each job aims at, the first end that saves something and can still be reached: the
-  // logarithm of work over what it pays, and the latest start for it.
+  // For each job's aim, which is the first end that saves something and can still be reached: the
+  // logarithm of work over penalty, and the latest start.
   std::vector<double> lead_, start_;
 };
 

@@ -1,4 +1,4 @@
-// Equal shares while everybody has work and minima fit: integer water-filling from the last level.
+// Equal shares while all jobs have work and minima fit: integer water-filling from the last level.
 // O(J), without an instance (kernel whole_level).
 #pragma once
 
@@ -8,11 +8,11 @@ namespace malleable {
 
 class EqualRule {
  public:
-  bool decide(Scene& at);  // false: not this way
+  bool decide(Scene& at);  // false: it cannot decide
   void state(State& s) { s(level_); }
 
  private:
-  double level_ = -kInfinity;  // last time
+  double level_ = -kInfinity;  // of the last decision
 };
 
 }  // namespace malleable

@@ -1,6 +1,6 @@
-// Flows of a decision as plans see them: what people pay for them, their jobs with those that have
-// finished and with joined phases, and the plan that continues an order. O(jobs + parents), and a
-// plan what policy/flowflex says.
+// The flows of a decision as an instance for plans: their terms, their jobs (finished jobs too,
+// joined phases as one), and the plan that continues an order. O(jobs + parents), and a plan what
+// policy/flowflex says.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace malleable {
 struct SeenFlows {
   FlowColumns flows;
   std::vector<std::int64_t> id;   // of the flows
-  std::vector<Kind> kind;         // of what they pay
+  std::vector<Kind> kind;         // kinds of their penalties
   std::vector<std::string> name;  // of the jobs
 };
 
@@ -27,15 +27,16 @@ class FlowInstance {
   FlowProblem problem;
   Penalties penalties;
 
-  // What people pay for `rows`.
+  // Fills the terms of `rows`.
   void look(const FlowScene& at);
-  // And their jobs, and the problem.
+  // Fills the terms, the jobs and the problem.
   void build(const FlowScene& at);
   void build_all(const FlowScene& at);
-  // Places among `rows` of those flows that are there, by ids in any order.
+  // Places among `rows` of the flows with these ids, in the order of the ids; absent flows are left
+  // out.
   void places_of(std::span<const std::int64_t> ids, std::vector<Index>& places) const;
-  // Of what is built, by the options. `warm`: places in the last order; it is kept unless something
-  // is better by more than the share `hysteresis`.
+  // Plans what is built, by the options. `warm`: places in the last order, which is kept unless
+  // another is better by more than the share `hysteresis`.
   void plan(const FlowScene& at, std::span<const Index> warm, double hysteresis, FlowPlan& plan);
   void orders(const FlowPlan& plan, std::vector<std::vector<Index>>& orders) const {
     flowflex_.orders(plan, orders);
@@ -43,7 +44,7 @@ class FlowInstance {
 
  private:
   FlowFlex flowflex_;
-  std::vector<std::int64_t> row_of_;  // by place in a flow; -1: it is not seen
+  std::vector<std::int64_t> row_of_;  // by place in a flow; -1: not in the instance
 };
 
 }  // namespace malleable

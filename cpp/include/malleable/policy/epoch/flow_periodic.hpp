@@ -1,9 +1,9 @@
-// A decision over flows that is held for a period: what waits for a job starts at the next decision
-// at the earliest, so a flow takes as many periods as its longest path. Jobs that cannot wait for
-// a period without making their flow end later go first, in the order of flows; then the others,
-// the less slack the earlier; each up to whole slot-periods (kernel slot_periods). Left-over slots
-// go where flows end within the period, then where jobs do. O(jobs + parents + R log R) beside the
-// order of flows, R jobs being ready.
+// A decision over flows that is held for a period: a job that waits for another starts at the next
+// decision at the earliest, so a flow takes at least as many periods as its longest path has jobs.
+// Jobs that cannot wait for a period without making their flow end later go first, in the order of
+// flows; then the others, by slack; each gets up to whole slot-periods (kernel slot_periods). Slots
+// left over go to flows that end within the period, then to jobs that do. O(jobs + parents + R log
+// R) beside the order of flows, R jobs being ready.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ namespace malleable {
 
 class FlowPeriodic {
  public:
-  // By an order of flows, which the instance has if it goes by values. `turns`: ids of ready jobs,
-  // as they should get slots that become free.
+  // Serves flows in an order, in which the instance has them if values count. `turns`: ids of ready
+  // jobs in the order in which they should get slots that become free.
   void serve(FlowShares& to, const FlowInstance& of, std::span<const Index> order,
              std::vector<std::int64_t>& turns);
 
  private:
   using Flow = FlowTable::Flow;
   using Job = FlowTable::Job;
-  // A ready job: how many periods it can wait before its flow ends later, and what it can use
+  // A ready job: how many periods it can wait before its flow ends later, and the slots it can use
   // fully.
   struct Ready {
     const Flow* flow;

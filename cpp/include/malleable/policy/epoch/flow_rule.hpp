@@ -1,12 +1,12 @@
-// What decides over flows: which flow goes before which, and who gets slots by that. One file a
-// rule (flow_rule_*.cpp):
+// The rules that decide over flows: the order of flows, and the slots of jobs. Each rule has one
+// file (flow_rule_*.cpp):
 //
-// - order: flows by what their order is worth (policy/flow_order). While there are few jobs, or
-//   with an effort, orders are compared by the lists that they make, with an effort that of a whole
-//   plan, too. O(F log F), or O(jobs log jobs) for each order that is compared or planned.
-// - planned: the literal policy begins a whole plan in every decision.
+// - order: the cheapest of several orders (policy/flow_order). While there are few jobs, or with an
+// effort, orders are compared by the lists that they make; with an effort the order of a whole plan
+// is compared, too. O(F log F), or O(jobs log jobs) for each order that is compared or planned.
+// - planned: the literal policy, which follows a new whole plan in every decision.
 // - fifo: by arrival. O(F log F).
-// - fair: one water_filling over all jobs that are ready. O(jobs).
+// - fair: one water-filling over all ready jobs. O(jobs).
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,25 @@ class FlowRule {
  public:
   virtual ~FlowRule() = default;
   virtual const char* name() const = 0;
-  // Slots go to jobs flow by flow.
+  // Whether slots go to jobs flow by flow.
   virtual bool by_order() const { return true; }
-  // Puts rows of flows in order, those with work that have come; it may add the others. `last`: ids
-  // in the order of the decision before, then of flows that came.
+  // Orders the rows of present flows with work; it may add the others. `last`: ids in the order of
+  // the last decision, then ids of new flows.
   virtual void order(const FlowScene& at, FlowInstance& of, std::span<const std::int64_t> last,
                      std::vector<Index>& rows) = 0;
-  // Hands out all slots. `turns`, with a period: ids of jobs that should get slots that become
-  // free.
+  // Hands out all slots. `turns`, with a period: ids of jobs, in the order in which they should get
+  // slots that become free.
   virtual void serve(FlowShares& to, std::span<const Index> order,
                      std::vector<std::int64_t>& turns);
-  // By place in the last order, if it is one of prices that flows keep while they do not change.
+  // By place in the last order: prices, if the order is one of prices, which stay while a flow does
+  // not change.
   virtual std::span<const double> prices() const { return {}; }
-  // The plan that the last decision began, if it was one.
+  // The plan that the last decision follows, or null.
   virtual const FlowPlan* planned() const { return nullptr; }
   virtual void state(State&) {}
 
  protected:
-  // Down the order, first up to the limits, if there are any.
+  // Hands out slots down the order, first up to the limits, if there are any.
   static void serve_down(FlowShares& to, std::span<const Index> order,
                          std::span<const std::int64_t> limit);
 };

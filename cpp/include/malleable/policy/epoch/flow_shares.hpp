@@ -1,5 +1,4 @@
-// The slots of a decision over flows as they are handed out, job by job, into
-// FlowTable::Job::share.
+// Hands out the slots of a decision over flows, job by job, into FlowTable::Job::share.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +16,15 @@ struct FlowShares {
   double free = static_cast<double>(at.slots);
 
   void hand(Job& job, double most);
-  // A slot for every ready job whose work has run out, as far as there are any. Tells whether there
-  // is such a job.
+  // Gives a slot to every ready job whose work has run out, as long as there are slots. Returns
+  // whether there is such a job.
   bool hold();
   // Hands free slots down the order of flows: each job up to its maximum, or to `limit` (by row) if
   // given.
   void fill(std::span<const Index> ordered, std::span<const std::int64_t> limit = {});
-  // And then to those who may have no work.
+  // Then to jobs whose work has run out.
   void serve_spent(std::span<const Index> ordered);
-  // What joined phases got, by the work that each has left, within their maxima.
+  // Splits the slots of joined phases by the work that each has left, within their maxima.
   void split_phases();
 
  private:

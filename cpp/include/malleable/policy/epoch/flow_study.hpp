@@ -1,6 +1,6 @@
-// What decisions over flows look at: options, table and moment, and of every flow its work, its
-// critical path and the jobs that can run. Checkpointed, and worked out again for flows that
-// changed alone: O(jobs + parents) of those.
+// The data of decisions over flows: options, table and time, and for every flow its work, its
+// critical path and the jobs that can run. These are kept, and computed again only for changed
+// flows: O(jobs + parents) of those.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,16 @@ namespace malleable {
 struct FlowEpochOptions {
   Aggregate aggregate = Aggregate::kSum;
   FlowMethod method = FlowMethod::kBest;
-  std::optional<FlowBaseline> baseline = {};  // takes the method's place
+  std::optional<FlowBaseline> baseline = {};  // replaces the method
   std::optional<std::uint64_t> effort =
-      {};                       // of a plan in every decision, for its order; nothing: none is made
-  double hysteresis = 0.0;      // the last order stays unless another is better by this share
-  double ready_fraction = 1.0;  // of a first phase, before the second one is ready
-  double period = 0.0;          // seconds for which a decision holds; 0: until something ends
+      // effort of a plan in every decision, for its order; nothing: no plan
+      {};
+  double hysteresis = 0.0;  // the last order stays unless another is better by this share
+  // share of a first phase that must be done before the second one is ready
+  double ready_fraction = 1.0;
+  double period = 0.0;  // seconds for which a decision holds; 0: until something ends
 
-  // The method or the baseline of this name.
+  // Sets the method or the baseline by its name.
   void take_policy(std::string_view name);
   void state(State& s) { s(aggregate, method, baseline, effort, hysteresis, ready_fraction); }
 };
@@ -42,18 +44,18 @@ struct FlowScene {
   ComingJobs coming;  // flows
 
   bool waits(const Flow& flow) const { return flow.arrival > clock.now(); }
-  // The most that a job may have by itself. Where there are no slots, what a single one would mean.
+  // The most slots that a job may have. With no slots at all it counts as with one.
   double room(const Job& job) const {
     return static_cast<double>(std::min(job.max_slots, std::max<std::int64_t>(slots, 1)));
   }
-  // Of a job that has outlived its estimate a part of the work done so far counts as left.
+  // Work left. If a job has outlived its estimate, it is a part of the work done so far.
   double left(const Job& job) const;
   // Whether a second phase is a part of the first one.
   static bool is_joined(const Flow& flow, const Job& job) {
     return job.pending > 0 && job.follows != kNone &&
            flow.jobs[job.follows].second == static_cast<Index>(&job - flow.jobs.data());
   }
-  // Brings flows up to date that were touched.
+  // Updates changed flows.
   void study();
 
   void state(State& s) { s(options, table, slots, clock, coming); }

@@ -2,12 +2,12 @@
 //
 // Flows stand in the order in which they came, each with its jobs, so that ids, which are never
 // used twice, rise along them and a flow or a job is found by bisection. A flow that has left is
-// gone at once. What is derived of a flow (flow_study) stands beside what callers say, and a flow
-// of which something has changed says so. O(1) a row that is added; a call that makes flows leave
-// moves the others, O(flows).
+// removed at once. Derived data of a flow (flow_study) stand beside the data of callers, and
+// changed flows are marked. O(1) for each added row; a call that makes flows leave moves the
+// others, O(flows).
 //
-// The work of a job may be a guess, so many tasks times the work that a task is taken to need
-// (FlowFlex, section 5.2), until an update says better.
+// The work of a job may be a guess, its number of tasks times the work of a task (FlowFlex, section
+// 5.2), until an update gives its work.
 #pragma once
 
 #include <algorithm>
@@ -28,20 +28,21 @@ enum class JobStage : std::uint8_t { kOpen, kFinished, kRemoved };
 class FlowTable {
  public:
   struct Job {
-    // What every decision looks at stands together.
-    double share = 0.0;      // of slots, while a decision is made
+    // Members that every decision reads stand together.
+    double share = 0.0;      // slots, while a decision is made
     std::int64_t given = 0;  // slots
     JobStage stage = JobStage::kOpen;
-    bool ready = false;         // derived, as is what comes last
-    Index follows;              // the place of the job whose second phase it is, or kNone
-    double work, whole;         // whole: when it came
-    double tasks, first_tasks;  // of which the work is a guess; 0: it is known
+    bool ready = false;  // derived, like the members at the end
+    // place of its first phase, if the job is a second phase; else kNone
+    Index follows;
+    double work, whole;  // whole: work at arrival
+    // numbers of tasks from which the work is guessed; 0: the work is known
+    double tasks, first_tasks;
     std::int64_t max_slots;
-    Index first_parent, parents;  // in Flow::parent: the first, how many
-    double attained = 0.0;        // slot-seconds, by decisions
-    // Work and maximum (of both phases where they are joined: the second is a part of the first),
-    // how fast it is on that, the longest path from its start on; parents that have not ended; its
-    // second phase.
+    Index first_parent, parents;  // in Flow::parent: the first parent, and how many
+    double attained = 0.0;        // slot-seconds that decisions gave
+    // Work left and maximum (of both phases, if joined), the rate on the maximum, the longest path
+    // from its start; parents that have not ended; its second phase.
     double left = 0.0, high = 0.0, fastest = 0.0, path = 0.0;
     Index pending = 0, second = kNone;
 
@@ -52,7 +53,7 @@ class FlowTable {
     }
   };
   struct Flow {
-    std::int64_t id, first_id;  // of its first job; the others follow
+    std::int64_t id, first_id;  // first_id: id of its first job; the others follow
     std::size_t first;          // row of its first job among those of all flows
     double arrival, weight, deadline, size;
     Kind kind;
@@ -62,10 +63,10 @@ class FlowTable {
     std::vector<std::string> name = {};                // of jobs, or empty
     std::vector<double> sla_time = {}, sla_penalty = {};
     SpeedupColumns speedup = {};          // of jobs; empty: all are linear
-    bool leaves = false, touched = true;  // touched: what is derived is not up to date
-    bool fresh = true;                    // it was not before the last decision
-    // Derived: as FlowProblem has them; ready jobs whose work has run out; jobs that can run, the
-    // longest path first.
+    bool leaves = false, touched = true;  // touched: derived data must be computed again
+    bool fresh = true;                    // added since the last decision
+    // Derived: volume and alone as in FlowProblem; ready jobs whose work has run out; jobs that can
+    // run, longest path first.
     double volume = 0.0, alone = 0.0;
     Index held = 0;
     std::vector<Index> queue = {};
@@ -85,18 +86,18 @@ class FlowTable {
     }
   };
 
-  // What is added beside the valid table `flows` (model/flows.hpp). Per flow: `kind`, one or one
-  // for all. Per job, or empty: `tasks`, 0 where the work is known; `continues`, the row of the job
-  // whose second phase it is, or -1; `name`.
+  // New flows: the valid table `flows` (model/flows.hpp) and more columns. Per flow: `kind`, one
+  // entry or one for all. Per job, or empty: `tasks`, 0 if the work is known; `continues`, the row
+  // of the first phase if the job is a second phase, or -1; `name`.
   struct Additions {
     FlowsView flows;
     std::span<const Kind> kind;
     std::span<const std::int64_t> tasks, continues;
     std::vector<std::string> name;
-    bool dated = true;  // else the flows arrive at the last decision, or at the first one
+    bool dated = true;  // false: the flows arrive at the last decision, or at the first one
   };
 
-  // Empty columns: as it was. One entry per id otherwise.
+  // Columns are empty, which changes nothing, or have one entry per id.
   struct Changes {
     std::span<const double> work;
     std::span<const std::int64_t> tasks, max_slots;
@@ -122,13 +123,13 @@ class FlowTable {
   void update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
               const Changes& changes);
   void finish(std::span<const std::int64_t> jobs);
-  // Jobs with all that wait for them, and whole flows.
+  // Removes jobs with all jobs that wait for them, and whole flows.
   void remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows);
   void set_task_work(double task_work);
 
-  // At the first decision: flows whose arrival nobody told.
+  // At the first decision: sets the arrival of flows that were added without one.
   void arrive(double now);
-  // Flows of which nothing is left to do leave; their ids.
+  // Removes flows whose jobs have all ended; returns their ids.
   void drop_ended(std::vector<std::int64_t>& ended);
   void touch_all() {
     for (Flow& flow : flows_) flow.touched = true;
@@ -143,7 +144,7 @@ class FlowTable {
   }
   std::int64_t next_flow() const { return next_flow_; }
   std::int64_t next_job() const { return next_job_; }
-  Index find_flow(std::int64_t id) const;  // its row, or kNone
+  Index find_flow(std::int64_t id) const;  // row of the flow, or kNone
 
   void state(State& s) { s(task_work_, flows_, open_, rows_, next_flow_, next_job_); }
 
@@ -154,7 +155,7 @@ class FlowTable {
   Index find_job(std::int64_t id) const;
   std::span<const Index> open_rows(std::span<const std::int64_t> ids);
   std::span<const Index> flow_rows(std::span<const std::int64_t> ids);
-  // The flow of a job's row, in which something changes.
+  // Marks the flow of a job's row as changed, and returns it.
   Flow& touch(std::size_t row);
   void end(Flow& flow, Job& job, JobStage how);
   void remove_behind(Flow& flow);

@@ -1,8 +1,9 @@
-// What the jobs of an Epoch hold after its last decision, and whose slots that changed.
+// The slots that the jobs of an Epoch hold after its last decision, and the jobs whose slots it
+// changed.
 //
-// A decision starts from the minima. One that hands out slots in order of a key rewrites only the
-// rows that gained or lost some since the decision before, O(those); any other one tells the slots
-// of every row. Allocates nothing once warm.
+// A decision starts from the minima. If it hands out slots in order of a key, it rewrites only the
+// rows that gained or lost slots, O(those); any other decision gives the slots of every row.
+// Allocates nothing once warm.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +25,15 @@ class alignas(kLine) Grants {
   // The job's minimum has changed.
   void touch(std::int64_t id) { touched_.push_back(id); }
 
-  // A decision begins; it is told by one of the next two, or not at all if it is the last one.
+  // Begins a decision. One of the next two calls then sets it; without such a call it equals the
+  // last one.
   void begin();
   void stay();
-  // Slots beyond minima, to few: choose() some, then give them.
+  // Sets slots beyond minima for few jobs: choose() them, then give the slots.
   void choose_anew() { chosen_.clear(); }
   void choose(Index row, double slots) { chosen_.push_back({row, slots}); }
   void give_chosen(const JobTable& jobs);
-  // Of every row: slots_of(row).
+  // Sets the slots of every row: slots_of(row).
   template <typename SlotsOf>
   void give_all(const SlotsOf& slots_of) {
     for (std::size_t row = 0; row < given_.size(); ++row) {
@@ -43,7 +45,7 @@ class alignas(kLine) Grants {
     winners_.clear();
     all_touched_ = true;
   }
-  // It ends: says what has changed; visit(row, slots before) for every such row.
+  // Ends the decision: calls visit(row, slots before) for every changed row.
   template <typename Visit>
   void end(const Visit& visit);
 
@@ -64,7 +66,7 @@ class alignas(kLine) Grants {
     fetch(&given_[row]);
     fetch(&jobs.low[row]);
   }
-  // Remembers what the job had.
+  // Remembers the slots that the job had.
   void keep(std::size_t row) {
     if (marked_[row]) return;
     marked_[row] = 1;
@@ -78,7 +80,8 @@ class alignas(kLine) Grants {
 
   LineVector<std::int64_t> given_;
   LineVector<std::uint8_t> changed_, marked_;
-  LineVector<std::int64_t> winners_, touched_;  // ids where it may differ from the minimum
+  // ids of jobs whose slots may differ from the minimum
+  LineVector<std::int64_t> winners_, touched_;
   LineVector<Affected> affected_;
   LineVector<Chosen> chosen_;
   bool all_touched_ = true;

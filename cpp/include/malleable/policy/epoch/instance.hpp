@@ -1,5 +1,5 @@
-// The jobs of an Epoch as an instance that plans and orders are made for, beside what jobs without
-// work keep. Built for one decision; what follows it may still look at it. O(J).
+// The jobs of an Epoch as an instance for plans and orders, and the slots that jobs without work
+// keep. It is built for one decision and kept for questions about it. O(J).
 #pragma once
 
 #include <optional>
@@ -16,30 +16,31 @@ class Instance {
  public:
   Problem problem;
   Penalties penalties;
-  Problem beside;                   // what is left beside those without work, while there are some
-  bool built = false;               // problem and penalties are those of the last decision
-  std::vector<double> share, kept;  // slots of a decision: of those with work, of the others
+  // the instance without jobs that have no work, if there are some
+  Problem beside;
+  bool built = false;               // problem and penalties belong to the last decision
+  std::vector<double> share, kept;  // slots of jobs with work, and of the others
 
   void grow(std::size_t rows) { seen_.resize(rows); }
   void close(const RowsGone& gone) { gone(seen_); }
 
-  // Of jobs of which so much is left.
+  // Builds the instance of jobs with work left `left`.
   void build(const Scene& at, std::span<const double> left);
   JobsView jobs(const Scene& at, std::span<const double> left) const;
   SpeedupView speedup() const { return speedup_.view(); }
-  // One entry where all are of one kind.
+  // Kinds of jobs; one entry if all are equal.
   std::span<const Kind> kinds(const Scene& at) const;
-  // Some penalty is infinite from some time on.
+  // Whether some penalty is infinite from some time on.
   bool has_strict(const Scene& at) const;
 
-  // The instance of those who have work, and in `kept` what the others have. Plans do not see that:
-  // it ends now.
+  // Sets the slots of jobs without work aside in `kept`, and returns the instance of all others.
+  // Plans ignore jobs without work, because these count as ending now.
   const Problem& set_kept_aside(const Scene& at);
-  // The first layer of the packing in this order, into `share`.
+  // Writes the first layer of the packing in this order into `share`.
   void decide_by_order(const Problem& by, std::span<const Index> order);
 
  private:
-  std::vector<Penalties::Seen> seen_;  // what penalties remember, by row
+  std::vector<Penalties::Seen> seen_;  // by row: memory of the penalties
   SlaColumns sla_;
   SpeedupColumns speedup_;
   std::vector<double> ended_, rest_;

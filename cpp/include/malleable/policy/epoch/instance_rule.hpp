@@ -1,12 +1,12 @@
-// Any policy, objective and kind of job, by way of an instance of all jobs.
+// The rule for any policy, objective and kind of job: it builds an instance of all jobs.
 //
-// Orders without a key a job are built by sorting, O(J log J): the objective's own, with strict
-// deadlines the one of FLEX's plan, with an effort that of the best plan, for sums over few jobs
-// the best of several (policy/order_choice). Maxima of many jobs need no order: their level says
-// who gets slots (level_rule.hpp says why). FAIR and WDEQ share by water-filling. While some job's
-// speed-up is not linear, the policy concave decides. What the last decision leads to, its plan,
-// value and bound, is worked out on request. Policies: flex, baseline, concave; kernels:
-// water_filling, demand_bound.
+// Orders that need more than a key per job are built by sorting, O(J log J): the objective's own
+// order; with strict deadlines the order of FLEX's plan; with an effort that of the best plan; for
+// sums over few jobs the best of several (policy/order_choice). Maxima of many jobs need no order,
+// because their level decides which jobs get slots (see level_rule.hpp). FAIR and WDEQ share by
+// water-filling. While some job's speed-up is not linear, the policy concave decides. Plan, value
+// and bound of the last decision are computed on request. Policies: flex, baseline, concave;
+// kernels: water_filling, demand_bound.
 #pragma once
 
 #include <optional>
@@ -25,16 +25,16 @@ namespace malleable {
 class InstanceRule {
  public:
   Instance of;
-  std::vector<Index> order;  // of the last decision; shorter than the jobs: not made yet
+  std::vector<Index> order;  // order of the last decision; shorter than the jobs: not made yet
 
-  // A decision begins: there is neither an instance nor a plan.
+  // Begins a decision: discards the last instance and plan.
   void begin() {
     planned_.reset();
     of.built = false;
   }
   void decide(Scene& at);
 
-  // Parts of decisions, for a problem of the same jobs: the order, and shares in of.share.
+  // Parts of a decision: they write the order, and shares into of.share.
   void make_order(const Scene& at);
   void share_equally(const Scene& at, const Problem& by);
   void share_concave(const Scene& at, const Problem& by);
@@ -44,10 +44,10 @@ class InstanceRule {
   }
   const Concave& concave() const { return concave_; }
 
-  // Behind the last decision, `of` and `order` being its own.
+  // The plan behind the last decision, to which `of` and `order` must belong.
   bool has_order(const Scene& at) const { return order.size() >= at.jobs.rows(); }
   void recall(const Scene& at);
-  void recall(const Scene& at, std::span<const double> key);  // its order
+  void recall(const Scene& at, std::span<const double> key);  // makes its order
   Plan plan(const Scene& at);
   struct Assessment {
     double value, lower_bound;
@@ -75,12 +75,12 @@ class InstanceRule {
   KeySort sorter_;
   PrioritySelection selection_;
   std::vector<double> rank_, room_;
-  double level_ = -kInfinity;    // of a maximum, last time
-  std::optional<Plan> planned_;  // what the last decision follows
-  // The order of the last plan that was searched for: ids, and as rows.
+  double level_ = -kInfinity;    // level of a maximum in the last decision
+  std::optional<Plan> planned_;  // plan that the last decision follows
+  // The order of the last plan that was searched for, as ids and as rows.
   std::vector<std::int64_t> known_ids_;
   std::vector<Index> known_;
-  Plan sketch_;  // without pieces
+  Plan sketch_;  // plan without pieces
 };
 
 }  // namespace malleable

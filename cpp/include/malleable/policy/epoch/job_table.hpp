@@ -1,9 +1,9 @@
 // The table behind an Epoch: malleable jobs in dense columns that callers fill and change.
 //
 // Ids rise and are never used twice; the last row moves to where one is removed, or, in a stable
-// table, the rows behind it close up. Columns that others keep by row follow the same `RowsGone`. A
-// row is found by its id through pages that are dropped when all their ids are gone. O(1) a job,
-// but for removals of a stable table, O(J); allocates nothing once warm.
+// table, the rows behind it close up. Other classes that keep columns by row apply the same
+// `RowsGone`. A row is found by its id through pages, which are dropped when all their ids are
+// gone. O(1) a job, except that removals of a stable table take O(J); allocates nothing once warm.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 
 namespace malleable {
 
-// Rows that leave a column: one, whose place the last row takes, or some, in order, behind which
-// the others close up.
+// Rows that leave a column: either one row, whose place the last row takes, or several in order,
+// after which the others close up.
 class RowsGone {
  public:
   explicit RowsGone(std::size_t row) : row_(row) {}
@@ -59,18 +59,18 @@ class JobTable {
   std::vector<std::int64_t> id, min_slots, max_slots;
   std::vector<double> work, size, arrival, weight, deadline;
   std::vector<Kind> kind;
-  std::vector<StepTable::Range> sla;    // of `steps`
-  std::vector<std::int64_t> min_mode;   // MinMode; empty: nobody has one of its own
-  std::vector<std::int64_t> preferred;  // at how many slots to start; empty: nobody says
-  // Of all jobs while some speed-ups are not linear.
+  std::vector<StepTable::Range> sla;    // ranges of `steps`
+  std::vector<std::int64_t> min_mode;   // MinMode; empty: no job has its own
+  std::vector<std::int64_t> preferred;  // preferred slots at the start; empty: none
+  // Speed-ups of all jobs; empty while all are linear.
   std::vector<double> exponent;
   std::vector<std::vector<double>> rates;
-  // [slot-seconds at speed 1] What decisions gave until `since`, and what was done before: counted
-  // when what the job holds changes.
+  // [slot-seconds at speed 1] The work done by time `since`, which is updated when the slots of the
+  // job change.
   std::vector<double> done, since;
-  // It was told to have nothing left, and goes on: `work` is what is believed.
+  // The job has outlived its estimate: `work` is then estimated from the work done.
   std::vector<std::uint8_t> outlived;
-  // Derived: the minimum (0 for a policy that ignores it), and what a job may get beyond that.
+  // Derived: the minimum (0 if the policy ignores it), and the slots that a job may get beyond it.
   std::vector<double> low, room;
 
   StepTable steps;
@@ -78,7 +78,7 @@ class JobTable {
   double all_work = 0.0;  // sum of work; at decisions to nine digits
   double latest_arrival = -kInfinity;
 
-  // What a change may overwrite; empty columns say nothing.
+  // Columns that a change may overwrite; empty columns change nothing.
   struct Changes {
     std::span<const double> work, weight, deadline;
     std::span<const std::int64_t> min_slots, max_slots;
@@ -97,23 +97,23 @@ class JobTable {
     }
   };
 
-  // Valid jobs, with a kind each (empty: `otherwise`); the new rows are the last ones. If nobody
-  // told arrivals (an empty column), they arrive `now`, at the last decision (-infinity: none).
-  // Who has no mode of a minimum of its own while others have has `mode`.
+  // Appends valid jobs, with a kind each (empty: `otherwise`). If the column of arrivals is empty,
+  // they arrive `now`, at the last decision (-infinity: there was none). If only some jobs have
+  // their own MinMode, the others have `mode`.
   void append(const JobsView& jobs, std::span<const Kind> kinds, Kind otherwise, double now,
               MinMode mode = MinMode::kGuarantee);
-  // At the first decision; whether nobody told when the job arrives.
+  // Called at the first decision: sets the arrival if it was left out, and returns whether it was.
   bool arrive(std::size_t row, double now);
   // Throws before anything changes; the rows, valid until the next call.
   std::span<const Index> check(std::span<const std::int64_t> ids, const Changes& changes);
-  // What the k-th entries say of a row; whether anything but SLA steps differs.
+  // Applies the k-th entries to a row; returns whether anything except SLA steps differs.
   bool change(std::size_t row, const Changes& changes, std::size_t k);
-  // gone(RowsGone) lets the columns of others follow.
+  // Removes rows; gone(RowsGone) is called so that other classes remove them, too.
   template <typename Gone>
   void remove(std::span<const std::int64_t> ids, bool stable, const Gone& gone);
-  // Its estimate: nothing is left by what the caller told.
+  // Whether the job has no work left by its estimate.
   bool ran_out(std::size_t row) const { return outlived[row] || !(work[row] > 0.0); }
-  // What a job has done by then, with so many slots since it was counted last.
+  // Work that a job has done by `now`, with `given` slots since it was counted last.
   double done_by(std::size_t row, double now, std::int64_t given) const {
     if (given == 0) return done[row];
     return done[row] + (now - since[row]) * rate(row, static_cast<double>(given));
@@ -122,8 +122,8 @@ class JobTable {
     done[row] = done_by(row, now, given);
     since[row] = now;
   }
-  // Brings what is left of jobs that outlived their estimates up to date: count(row) of each says
-  // what it did, seen(row) follows.
+  // Updates the work left of jobs that have outlived their estimates: calls count(row) for each,
+  // which adds the work done, then seen(row).
   template <typename Count, typename Seen>
   void believe(const Count& count, const Seen& seen) {
     std::erase_if(outliving_, [&](std::int64_t of) {
@@ -135,12 +135,12 @@ class JobTable {
       return false;
     });
   }
-  // After SLA steps or speed-ups came or went.
+  // Call it after SLA steps or speed-ups came or went.
   void tidy();
 
-  // Brings low and room up to date; whether the minimum has changed.
+  // Updates low and room; returns whether the minimum has changed.
   bool limit(std::size_t row, std::int64_t slots, bool ignores_minima);
-  void sum_up();  // where sums have lost their last digits
+  void sum_up();  // adds up again, after rounding has grown
 
   std::size_t rows() const { return id.size(); }
   std::int64_t next_id() const { return next_id_; }
@@ -154,25 +154,26 @@ class JobTable {
     const Page& page = pages_[static_cast<std::size_t>(of) / kPage];
     if (!page.rows.empty()) fetch(&page.rows[static_cast<std::size_t>(of) % kPage]);
   }
-  // Of ids that are all known and named once; FieldError otherwise.
+  // Rows of ids, which must be known and named once; FieldError otherwise.
   std::span<const Index> rows_of(std::span<const std::int64_t> ids) {
     return named_.of(ids, id.size(), [this](std::int64_t of) { return find(of); });
   }
 
-  // How many are of a kind, and whether all are.
+  // How many jobs are of a kind, and whether all are.
   std::uint64_t count(Kind of) const { return of_kind_[static_cast<std::size_t>(of)]; }
   bool all(Kind of) const { return count(of) == id.size(); }
   bool all_steady() const;
-  // Some speed-up is not linear.
+  // Whether some speed-up is not linear.
   bool concave() const { return curved_ > 0; }
   bool curved(std::size_t row) const {
     return !exponent.empty() && (exponent[row] < 1.0 || !rates[row].empty());
   }
-  // What so many slots of a job do together.
+  // The rate of a job on `slots`.
   double rate(std::size_t row, double slots) const;
-  // What a job without work keeps until it is removed: an estimate that runs out stops nothing.
+  // The slots that a job without work keeps until it is removed, because a job does not stop when
+  // its estimate runs out.
   std::int64_t kept_by(std::size_t row) const { return std::max<std::int64_t>(1, min_slots[row]); }
-  // What a job pays for each second.
+  // The penalty of each second of a job.
   double value_of_second(std::size_t row) const {
     return info(kind[row]).per_size && size[row] > 0.0 ? weight[row] / size[row] : weight[row];
   }
@@ -196,7 +197,7 @@ class JobTable {
   }
   double believed_left(std::size_t row) const;
   double left_anew(std::size_t row, double told);
-  // What is left of a job that is told to have so much left.
+  // The work left that counts if a caller says that `told` is left.
   double stated_left(std::size_t row, double told) {
     return told > 0.0 && !outlived[row] ? told : left_anew(row, told);
   }
@@ -214,15 +215,16 @@ class JobTable {
   std::uint64_t of_kind_[std::size(kKinds)] = {};
   std::size_t curved_ = 0;  // jobs
   bool minima_stale_ = false;
-  double all_work_error_ = 0.0;          // at most, in units of rounding
-  std::vector<std::int64_t> outliving_;  // ids of those that outlived, and maybe others
+  double all_work_error_ = 0.0;  // largest possible error of all_work, in units of rounding
+  // ids of jobs that outlived their estimates, and perhaps others
+  std::vector<std::int64_t> outliving_;
   std::vector<Page> pages_;
   std::int64_t next_id_ = 0;
   NamedRows named_;
   std::vector<std::size_t> gaps_;
 };
 
-// Here, as it is called for every row that changes.
+// In the header, so that it is inlined: it is called for every row that changes.
 inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_t k) {
   bool changed = false;
   const auto set = [&](auto& own, auto value) {
@@ -247,7 +249,7 @@ template <typename Gone>
 void JobTable::remove(std::span<const std::int64_t> ids, bool stable, const Gone& gone) {
   rows_of(ids);
   for (const std::int64_t of : ids) {
-    const Index row = find(of);  // rows move as others leave
+    const Index row = find(of);  // found again each time, because rows move as others leave
     leave(of, row);
     if (stable) {
       gaps_.push_back(row);

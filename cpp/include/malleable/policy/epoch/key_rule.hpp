@@ -1,8 +1,8 @@
-// Rules that decide by a priority a job, kept up to date as jobs change.
+// Rules that decide by one priority key per job, updated as jobs change.
 //
-// A decision is a pass over the keys and a selection, O(J), rewrites only rows that gain or lose
-// slots, and allocates nothing once warm. Each rule has a file of its own; which one it is follows
-// from the objective, the policy and the kinds of the jobs (make_key_rule).
+// A decision is a pass over the keys and a selection, O(J). It rewrites only rows that gain or lose
+// slots, and allocates nothing once warm. Each rule has its own file; objective, policy and the
+// kinds of the jobs select the rule (make_key_rule).
 #pragma once
 
 #include <memory>
@@ -18,18 +18,18 @@ class KeyRule {
   virtual ~KeyRule() = default;
   virtual const char* name() const = 0;
 
-  // There are so many rows; the new ones are told as changed.
+  // There are `rows` rows; new rows are reported as changed, too.
   virtual void grow(std::size_t rows) { key_.resize(rows, 0.0); }
   virtual void close(const RowsGone& gone) { gone(key_); }
   virtual void changed(const Scene& at, std::size_t row) = 0;
-  // Everything is new: what was learnt of it is of no use.
+  // All rows are new: forgets what was learnt from the old ones.
   virtual void forget() { selection_.reset(); }
 
-  // Whether jobs and options are such that it can decide.
+  // Whether it can decide for these jobs and options.
   virtual bool applies(const Scene& at) const;
-  // Gives slots; false if it turns out that it cannot.
+  // Gives slots; false if it cannot decide.
   virtual bool decide(Scene& at);
-  // Whether keys() has an order of all jobs that a plan can follow.
+  // Whether keys() gives an order of all jobs that a plan can follow.
   virtual bool orders() const { return true; }
   std::span<const double> keys() const { return key_; }
 
@@ -42,10 +42,10 @@ class KeyRule {
   PrioritySelection selection_;
 };
 
-// The rule for what is there now: `rule`, if it is the one, else another one, told of all rows.
-// Null where no key can decide.
+// Sets `rule` to the right rule for the present jobs: the same one, or a new one with all rows, or
+// null if no key can decide.
 void choose_key_rule(const Scene& at, std::unique_ptr<KeyRule>& rule);
-// As it was saved, by the name that it has.
+// Saves a rule by its name and state, and reads it back.
 void key_rule_state(State& s, std::unique_ptr<KeyRule>& rule);
 
 }  // namespace malleable

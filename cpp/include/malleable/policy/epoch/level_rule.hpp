@@ -7,8 +7,8 @@
 // maximum, and comes first.
 //
 // Each row keeps its line, and the level is found from the last one without an instance (kernel
-// linear_level). Three or four passes, O(J). Who is where behind those who get slots is looked up
-// when it is asked for (instance_rule).
+// linear_level). Three or four passes, O(J). The order of the jobs that get no slots is computed
+// only on request (instance_rule).
 #pragma once
 
 #include <vector>
@@ -18,13 +18,13 @@
 
 namespace malleable {
 
-// Of fewer jobs the whole order is made at once.
+// With fewer jobs the whole order is made at once.
 inline constexpr std::size_t kManyLevels = 20'000;
 
 class LevelRule final : public KeyRule {
  public:
   static constexpr const char* kName = "level";
-  // All penalties are lines.
+  // Whether all penalties are lines.
   static bool of_lines(const JobTable& jobs);
 
   const char* name() const override { return kName; }
@@ -37,7 +37,7 @@ class LevelRule final : public KeyRule {
   void state(State& s) override;
 
  private:
-  std::vector<double> slope_, zero_;  // of a line, and the time at which it is 0
+  std::vector<double> slope_, zero_;  // slope of the line, and the time at which it is 0
   LinearLevel line_level_;
   double level_ = -kInfinity;  // last time
 };

@@ -1,8 +1,8 @@
-// For how long the decisions of an epoch hold, and what a loop that holds them shows: the same for
+// How long the decisions of an epoch hold, and the load that a loop with periods shows. It serves
 // tables of flows, of map-shuffle jobs and of map-reduce jobs.
 //
-// Work that comes is counted in whole slot-periods, for each kind of slots by itself; policies say
-// how many these are (kernel/slot_periods). O(1) a call.
+// Arriving work is counted in whole slot-periods, separately for each kind of slots; policies
+// compute how many these are (kernel/slot_periods). O(1) a call.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@ namespace malleable {
 
 class PeriodClock {
  public:
-  // Of decisions that do not say theirs.
+  // Sets the period of decisions without their own.
   void set(double period) {
     check_amount("period", period, kWeightRange);
     usual_ = period;
   }
-  // The period of a decision, if it may be this one.
+  // The period of a decision; throws if it is not allowed.
   double wanted(std::optional<double> period) const {
     if (period) check_amount("period", *period, kWeightRange);
     return period.value_or(usual_);
   }
-  // A decision begins that will hold so long.
+  // Begins a decision that will hold for `period`.
   void begin(double now, double period) {
     if (period_ > 0.0) {
       for (PeriodHistory& load : load_) load.pass(now - now_);
@@ -33,7 +33,7 @@ class PeriodClock {
     now_ = now;
     period_ = period;
   }
-  // Work comes [slot-seconds in whole slot-periods].
+  // Notes arriving work [slot-seconds in whole slot-periods].
   void come(double work, std::size_t kind = 0) {
     if (period_ > 0.0) load_[kind].arrive(work);
   }
@@ -41,7 +41,7 @@ class PeriodClock {
     return period_ > 0.0 && load_[kind].overloaded(static_cast<double>(slots));
   }
 
-  double now() const { return now_; }  // of the last decision, or -infinity
+  double now() const { return now_; }  // time of the last decision, or -infinity
   double period() const { return period_; }
   bool any() const { return period_ > 0.0; }
 

@@ -1,15 +1,15 @@
-// Decisions that the caller holds for a period, whatever else decides.
+// Decisions that the caller holds for a period: a wrapper of all other rules.
 //
-// FLEX with sums of response, completion, stretch and lateness goes by prices (kernel
+// FLEX with sums of response, completion, stretch and lateness decides by prices (kernel
 // period_prices); if sizes err much, it shares like FAIR. With maxima, with tardy weight or strict
-// deadlines, and with tardiness if all deadlines can be met, it goes by deadlines (kernel
-// period_levels), as long as sizes are right. everything else is decided as ever, with maxima cut
-// to whole slot-periods, orders that look ahead in whole slot-periods, and slots left over for jobs
-// that end sooner by them (kernel slot_periods). O(J) beside that. Sums of tardiness, whose order
-// is apparent cost, need no instance for it: keys are selected from.
+// deadlines, and with tardiness if all deadlines can be met, it decides by deadlines (kernel
+// period_levels), as long as sizes are right. In all other cases the rule without a period decides,
+// with maxima cut to whole slot-periods, an order that looks ahead in whole slot-periods, and the
+// slots left over for jobs that end sooner by them (kernel slot_periods). O(J) beside that. Sums of
+// tardiness need no instance, because keys give their order, apparent cost.
 //
-// What is left of a job that outlives its estimate is a part of what it has done; where shares are
-// equal, what a lognormal error of the spread seen so far (period_history) lets expect.
+// The work left of a job that outlives its estimate is a part of the work it has done; with equal
+// shares, its expectation under a log-normal error with the spread seen so far (period_history).
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,18 @@ namespace malleable {
 
 class Periodic {
  public:
-  // Jobs to come count as they came before, unless told that nobody will. No part of the state.
+  // Says that no jobs will come; otherwise jobs are expected as they came before. Not part of the
+  // state.
   void expect_nobody() { expects_ = false; }
 
-  // A new row, the last one; rows that leave; a job that ends, which says how far its estimate was
-  // off; time that passes until a decision at `now`.
+  // A new row, the last one; rows that leave; a job that ends, which shows the error of its
+  // estimate; time that passes until a decision at `now`.
   void come(const Scene& at, std::size_t row);
   void finish(const Scene& at, std::size_t row);
   void pass(const Scene& at, double now);
 
   void decide(Scene& at, InstanceRule& by);
-  // Behind the last decision.
+  // Rebuilds the instance behind the last decision.
   void recall(const Scene& at, InstanceRule& by);
   std::span<const double> left() const { return left_; }
   std::vector<std::int64_t> order(const Scene& at, InstanceRule& by);
@@ -71,7 +72,8 @@ class Periodic {
   PeriodLevels levels_;
   LeftOverSlots left_over_;
   PrioritySelection selection_;
-  // Workspaces: as estimated; of an earlier second; behind minima; keys; limits; what jobs hold.
+  // Workspaces: estimated work left; value of an earlier second; slots wanted beyond minima; keys;
+  // limits; slots that jobs hold.
   std::vector<double> left_, value_, wanted_, key_, low_, high_, held_;
 };
 

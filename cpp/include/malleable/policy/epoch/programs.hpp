@@ -1,5 +1,5 @@
-// Speed-ups that an epoch learns by program, from the work that its jobs did between decisions
-// (policy/program_rates). What a job itself says of its speed-up then counts for nothing.
+// Speed-ups that an epoch learns for each program, from the work that its jobs did between
+// decisions (policy/program_rates). A job's own speed-up is then ignored.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,24 @@ class Programs {
  public:
   static constexpr std::int64_t kNone = -1;
 
-  // A number from 0 on for each job, or kNone; empty: all of them. Throws for anything else.
+  // Throws unless each job has a number from 0 on, or kNone; empty: all have kNone.
   static void check(const JobsView& jobs, std::span<const std::int64_t> programs);
-  // Throws where one of these rows has a program: its speed-up is learnt.
+  // Throws if one of these rows has a program, because its speed-up is learnt.
   void check_unlearnt(std::span<const Index> rows) const;
-  // The jobs with what is believed of their programs; `spare` owns it.
+  // The jobs with the learnt speed-ups of their programs, which `spare` owns.
   JobsView learnt(JobsView jobs, std::span<const std::int64_t> programs, std::int64_t slots,
                   SpeedupColumns& spare) const;
-  // Of the jobs that came last.
+  // Notes the programs of the last `count` jobs.
   void come(const JobTable& jobs, std::size_t count, std::span<const std::int64_t> programs);
   void close(const RowsGone& gone);
   bool empty() const { return program_.empty(); }
-  // What jobs did until `now` with the slots of the last decision; and after a decision.
+  // Learns from the work until `now` with the slots of the last decision; and notes the work left
+  // after a decision.
   void observe(Scene& at, double now);
   void note(const JobTable& jobs) {
     if (!program_.empty()) work_then_ = jobs.work;
   }
-  // What 1, 2, ... `most` slots of a program are believed to do together.
+  // The learnt rates of 1, 2, ... `most` slots of a program.
   std::vector<double> rates(std::int64_t program, std::int64_t most) const {
     return rates_.rates(program, most);
   }
@@ -39,7 +40,7 @@ class Programs {
   void state(State& s) { s(program_, work_then_, rates_); }
 
  private:
-  // Of all jobs once some had a program: its number, and what was left at the last decision.
+  // Of all jobs once some had a program: the program, and the work left at the last decision.
   std::vector<std::int64_t> program_;
   std::vector<double> work_then_;
   ProgramRates rates_;

@@ -1,5 +1,4 @@
-// Decisions that tell jobs, when they come, at which time they will end, and that keep to it
-// (policy/promised_ends).
+// Decisions that promise each job an end when it comes, and keep it (policy/promised_ends).
 #pragma once
 
 #include <vector>
@@ -11,12 +10,12 @@ namespace malleable {
 
 class Promised {
  public:
-  // Throws for options with which no ends are promised.
+  // Throws for options that do not go with promised ends.
   static void check(const EpochOptions& options);
 
   void decide(Scene& at, InstanceRule& by);
   void finish(std::span<const std::int64_t> ids) { ends_.finish(ids); }
-  // [s] By row, absolute; infinite where none was promised. O(J).
+  // [s] Promised ends by row, absolute; infinite: none. O(J).
   std::vector<double> ends(const JobTable& jobs) const;
 
   void state(State& s) { s(ends_); }

@@ -1,4 +1,4 @@
-// What the rules of an Epoch see: its options, its jobs, what they hold, and the moment.
+// The input of an Epoch's rules: options, jobs, the slots that they hold, and the time.
 #pragma once
 
 #include <algorithm>
@@ -16,23 +16,23 @@ namespace malleable {
 
 struct EpochOptions {
   Aggregate aggregate = Aggregate::kSum;
-  Kind kind = Kind::kResponse;  // of jobs that are added without one
+  Kind kind = Kind::kResponse;  // kind of jobs that are added without one
   EpochPolicy policy = EpochPolicy::kFlex;
   MinMode min_mode = MinMode::kGuarantee;
-  // A job that holds more than its minimum is taken for (1 + hysteresis) times as urgent.
+  // A job that holds more than its minimum counts as (1 + hysteresis) times as urgent.
   double hysteresis = 0.0;
   // FLEX: candidates after all fixed orders; nothing: the objective's own order alone.
   std::optional<std::uint64_t> effort;
-  // [s] How long a decision is held unless it says so itself; 0: until something ends.
+  // [s] How long a decision is held unless it has its own period; 0: until something ends.
   double period = 0.0;
-  // FLEX, sums of steady kinds: ends are promised at arrival and hold; what an error of all the
-  // time promises costs, over what a job pays on the average (policy/promised_ends). Nothing: no
-  // end is told.
+  // FLEX, sums of steady kinds: ends are promised at arrival. The number is the cost of an error of
+  // the whole promised time, over the mean penalty of a job (policy/promised_ends). Nothing: no end
+  // is promised.
   std::optional<double> predictable = std::nullopt;
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
   // costs O(J).
   bool stable = false;
-  // FLEX, sums: of so many jobs at most several orders are tried, which takes a millisecond.
+  // FLEX, sums: with at most this many jobs several orders are tried, which takes a millisecond.
   std::size_t few = 256;
 
   void state(State& s) {
@@ -49,7 +49,7 @@ struct Scene {
   JobTable jobs;
   Grants grants;
   ComingJobs coming;
-  // What the policy promises.
+  // Properties of the policy.
   bool ignores_minima = false;
   Shares shares = Shares::kByOrder;
 
@@ -57,23 +57,23 @@ struct Scene {
   bool flex() const { return options.policy == EpochPolicy::kFlex; }
   bool sums() const { return options.aggregate == Aggregate::kSum; }
   bool gang() const { return options.min_mode == MinMode::kGang; }
-  // The job has more than its minimum, and what it has is to stay.
+  // Whether hysteresis favours the job: it holds more than its minimum.
   bool favoured(std::size_t row) const {
     return options.hysteresis > 0.0 && grants[row] > static_cast<std::int64_t>(jobs.low[row]);
   }
-  // Several orders are tried (policy/order_choice). A cluster, which asks for stable rows, fills
-  // targets by Smith's ratio where that is the order.
+  // Whether several orders are tried (policy/order_choice). Not on a cluster (stable rows) if
+  // Smith's ratio is the order, because it fills targets by that order.
   bool tries_orders() const {
     if (!flex() || !sums() || options.effort || options.predictable) return false;
     if (options.hysteresis > 0.0 || jobs.concave() || jobs.rows() > few()) return false;
     if (jobs.count(Kind::kStrict) + jobs.count(Kind::kCustom) > 0) return false;
     return !(options.stable && jobs.all_steady());
   }
-  // Counts what a job did until now.
+  // Counts the work that a job did until now.
   void serve(std::size_t row) { jobs.serve(row, now, grants[row]); }
   double done(std::size_t row) const { return jobs.done_by(row, now, grants[row]); }
-  // Where delays cost more and more, orders are tried of fewer jobs while others come: if many
-  // wait, those that come decide who is late (tests/jobs/test_epoch_deadlines).
+  // If delays cost more and more, orders are tried only for fewer jobs while others come: with many
+  // waiting jobs, the jobs to come decide which jobs are late (tests/jobs/test_epoch_deadlines).
   std::size_t few() const {
     constexpr std::size_t kFewLate = 32;
     const bool late = jobs.count(Kind::kTardiness) > 0 && coming.expected() > 0.0;

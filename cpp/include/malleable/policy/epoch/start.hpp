@@ -1,22 +1,22 @@
-// Jobs that wait with nothing until they get their minimum, and never have less after that
-// (MinMode::kStart): a wrapper of any rule that shares.
+// Jobs with a start condition (MinMode::kStart): they wait without slots until they get their
+// minimum, and never have less after that. A wrapper of any rule that shares.
 //
-// What runs keeps its minimum; jobs above it may shrink to it. Jobs that wait start in an order
-// that ages (start_line); at this decision a job has the slots that it prefers, if nobody's minimum
-// needs them. The others share the slots by gains (start_shares), or else as an epoch within does,
-// which knows nothing of those that wait. Jobs with a guarantee are in it from the first moment.
-// If the slots become fewer than the minima of what runs, the job that started last stops, keeps
-// what it has done, and waits again; guarantees get what the minima of started jobs leave.
+// A running job keeps its minimum; jobs above it may shrink to it. Waiting jobs start in an order
+// that ages (start_line); at this decision a job gets its preferred slots, if no job's minimum
+// needs them. The others share the slots by gains (start_shares), or by an inner epoch, which has
+// only the running jobs and those with a guarantee. If the slots become fewer than the minima of
+// the running jobs, the job that started last stops, keeps the work done, and waits again;
+// guarantees get the slots that the minima of started jobs leave.
 //
 // The order: by the seconds that a job takes on its minimum over its weight (sums, and maxima of
 // stretch), shorter for deadlines and SLA steps that come near and can still be met (apparent
 // cost); by penalties (other maxima); by arrival (policies that do not follow the objective). For
-// sums it ages by 1 / (1 + wait / D)^2, D being the time that all work which was there when the job
-// came takes on all slots. A job that has waited k D goes before all others. Where most work is
-// rigid, k is little above 1, as wide jobs starve otherwise; it grows with the share of the work
-// that can shrink, where slots are found anyway.
+// sums it ages by 1 / (1 + wait / D)^2, where D is the time on all slots of all work that was
+// present when the job came. A job that has waited k D goes before all others. If most work is
+// rigid, k is little above 1, because wide jobs starve otherwise; it grows with the share of the
+// work that can shrink, because then slots are found anyway.
 //
-// O(J) beside the epoch within, O(J log J) at most, where many start at once.
+// O(J) beside the inner epoch; O(J log J) if many jobs start at once.
 #pragma once
 
 #include <memory>
@@ -38,23 +38,23 @@ class Start {
   Start(std::int64_t slots, const EpochOptions& options);
   ~Start();
 
-  // Throws for options with which no job waits for its minimum.
+  // Throws for options that do not go with start conditions.
   static void check(const EpochOptions& options);
 
   // A new row, the last one; a row that changed; jobs that leave, before their rows do; rows that
   // leave.
   void come(const Scene& at, std::size_t row);
-  // `faster`: its speed-up may have changed, too.
+  // `faster`: the row's speed-up may have changed, too.
   void change(const Scene& at, std::size_t row, bool faster);
   void leave(std::span<const Index> rows, bool ended);
   void close(const RowsGone& gone);
 
   void decide(Scene& at);
-  // The minima of those that wait no longer.
+  // The sum of the minima of started jobs.
   double started(const Scene& at) const;
-  // Ids of jobs whose minimum was found to be more than the slots; each is told once.
+  // Ids of jobs whose minimum is more than the slots; each is returned once.
   std::vector<std::int64_t> take_oversized() { return std::exchange(oversized_, {}); }
-  // Ids as in Epoch::order(): of those that run.
+  // Ids of running jobs, as in Epoch::order().
   std::vector<std::int64_t> order(const Scene& at);
   bool overloaded() const;
   void expect_nobody();
@@ -93,18 +93,18 @@ class Start {
   std::vector<double> ahead_;
   std::vector<std::uint8_t> told_;
   std::int64_t turns_ = 0;
-  bool scaled_ = false;              // guarantees within are less than they should be
+  bool scaled_ = false;              // guarantees in the inner epoch are scaled down
   std::vector<std::int64_t> dirty_;  // ids that changed
   std::vector<std::int64_t> oversized_;
-  // By row: what a unit of work takes on the minimum [s]; the first step of growth beyond it, in
-  // slots, and what that adds to the rate.
+  // By row: seconds of a unit of work on the minimum; the first step of slots beyond it, and what
+  // that step adds to the rate.
   struct Pace {
     double least, step, more;
   };
   std::vector<Pace> paces_;
   std::vector<double> preferred_;    // by row: slots beyond the minimum until time passes
-  std::vector<std::int64_t> begun_;  // ids of those that have some
-  // Of one decision: what is there, on minima; slots; seconds.
+  std::vector<std::int64_t> begun_;  // ids of jobs with preferred slots
+  // Sums of one decision.
   double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0, mean_ = 0.0;
   StartLine line_;
   StartShares shares_;

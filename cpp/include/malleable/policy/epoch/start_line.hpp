@@ -1,13 +1,13 @@
-// Which of the jobs that wait start now, each on its minimum; those that run are on theirs.
+// Which of the waiting jobs start now, each on its minimum; running jobs count with their minima.
 //
-// Jobs start in the order of their keys wherever their minima fit. A job that has waited too long
-// comes before all others, by arrival. The first of these that does not fit gets a reservation: at
-// the earliest time by which enough running jobs will have ended, if all stay on their minima. A
-// later job may still start if it ends by then, or uses slots that are spare even then. A job that
-// has not waited too long starts only if it is worth the slots that it takes from jobs that would
-// grow: if it saves at least a part, kWorth, of what these save. So a start, which nobody takes
-// back, does not stop jobs that end soon from growing. O(n) to line up, O(log n) for each job that
-// is looked at after that, until no slot is free. Allocates nothing once warm.
+// Jobs start in the order of their keys if their minima fit. A job that has waited too long comes
+// before all others, by arrival. The first of these that does not fit gets a reservation: at the
+// earliest time by which enough running jobs will have ended, if all stay on their minima. A later
+// job may still start if it ends by then, or uses slots that are spare even then. A job that has
+// not waited too long starts only if it is worth the slots that it takes from jobs that would grow:
+// if it saves at least a part, kWorth, of what these save. So a start, which is not taken back,
+// does not keep jobs that end soon from growing. O(n) to line up, O(log n) for each job that is
+// looked at after that, until no slot is free. Allocates nothing once warm.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class StartLine {
   struct Waiting {
     Index row;
     bool late;       // it has waited too long
-    double key;      // the least is first; of a late job its arrival
+    double key;      // least first; for a late job its arrival
     double need;     // slots
-    double seconds;  // until its end on these
-    double gain;     // a second, of what the objective pays, on these
+    double seconds;  // until its end on these slots
+    double gain;     // gain of the objective a second, on these slots
   };
   struct Running {
     double need, seconds;
@@ -45,7 +45,7 @@ class StartLine {
     grown_ += step.slots;
   }
   double grown() const { return grown_; }
-  // Someone may start on so many slots who is not late.
+  // Whether a job that is not late may start on `free` slots.
   bool asks(double free) const;
   // The rows that start, in order.
   const std::vector<Index>& start(double free);
@@ -64,9 +64,9 @@ class StartLine {
   std::vector<Running> running_;
   std::vector<Growth> growth_;
   std::vector<Index> started_;
-  double grown_ = 0.0;  // slots of growth_
+  double grown_ = 0.0;  // sum of the slots of growth_
   bool reserved_ = false;
-  double until_ = 0.0, spare_ = 0.0;  // the reservation, and slots that it leaves
+  double until_ = 0.0, spare_ = 0.0;  // time of the reservation, and the slots that are spare then
 };
 
 }  // namespace malleable

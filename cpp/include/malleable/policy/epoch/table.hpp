@@ -1,9 +1,11 @@
-// The jobs of an epoch, by row: they come, change and leave by the columns that their type lists.
+// The jobs of an epoch by row. They are added, changed and removed by columns, which their type
+// lists.
 //
 // A type of jobs says once, in `Columns`, which columns callers fill and change (`each`) and which
-// values these may have (`check`). The table checks lengths, values, ids and times before anything
-// changes, gives ids and rows, and keeps what jobs held after the last decision. What a column
-// means is left to the caller, which is asked row by row. O(1) a job; allocates nothing once warm.
+// values are allowed (`check`). The table checks lengths, values, ids and times before anything
+// changes, gives ids and rows, and keeps the slots of jobs after the last decision. The meaning of
+// columns is left to the caller, whose functions are called for each row. O(1) a job; allocates
+// nothing once warm.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@
 
 namespace malleable {
 
-// Overwrites what is given.
+// Overwrites `to` if the column is given.
 template <typename T, typename Given>
 void overwrite(T& own, std::span<const Given> column, std::size_t k) {
   if (!column.empty()) own = column[k];
@@ -27,8 +29,8 @@ void overwrite(T& own, std::span<const Given> column, std::size_t k) {
 template <typename Job, std::size_t Kinds>
 class EpochTable {
  public:
-  // come(row, k) fills the row of the k-th new job, which is a new Job. `arrival` is empty if
-  // nobody told it.
+  // come(row, k) fills the row of the k-th new job, which is a new Job. `arrival` may be empty: the
+  // default.
   template <typename Columns, typename Come>
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids,
            const Come& come) {
@@ -48,7 +50,7 @@ class EpochTable {
       come(row, k);
     }
   }
-  // change(row, k) writes what is given of the k-th job.
+  // change(row, k) writes the given columns of the k-th job.
   template <typename Columns, typename Change>
   void update(std::span<const std::int64_t> ids, const Columns& columns, const Change& change) {
     check_lengths(columns, ids.size());
@@ -56,7 +58,7 @@ class EpochTable {
     const std::span<const Index> rows = ids_.rows_of(ids);
     for (std::size_t k = 0; k < rows.size(); ++k) change(rows[k], k);
   }
-  // leave(row) comes before the row is forgotten.
+  // leave(row) is called before the row is removed.
   template <typename Leave>
   void remove(std::span<const std::int64_t> ids, const Leave& leave) {
     for (const Index row : ids_.rows_of(ids)) {

@@ -11,18 +11,18 @@ from errno import EAGAIN, EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from signal import SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXFSZ
+    from collections.abc import Callable, Mapping, Sequence
+    from signal import SIGHUP, SIGINT, SIGIO, SIGPIPE, SIGTERM, SIGXFSZ
     from typing import Any
-else:  # which imports less
-    from _signal import SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXFSZ
+else:  # with fewer imports
+    from _signal import SIGHUP, SIGINT, SIGIO, SIGPIPE, SIGTERM, SIGXFSZ
 
 HEAD = 8
 HEARD = (SIGINT, SIGTERM, SIGHUP)
 """Signals that go to the loop, which decides what to do."""
 SHORT = frozenset((EAGAIN, EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC))
 """Errors of a machine that has no room for another command now."""
-_DEFAULT = (*HEARD, SIGPIPE, SIGXFSZ)  # what this process does about them is not theirs
+_DEFAULT = (*HEARD, SIGIO, SIGPIPE, SIGXFSZ)  # signals that commands handle by default
 
 
 def framed(body: bytes, seal: bytes = b"") -> bytes:
@@ -54,20 +54,29 @@ class Frames:
         return found
 
 
-def spawn(argv: list[str], environment: Mapping[Any, Any], streams: Sequence[str]) -> int:
+def new_file(path: str) -> int:
+    """A descriptor of a new file for writing, or of the null device without a path; OSError."""
+    return os.open(path or os.devnull, os.O_WRONLY | (os.O_CREAT | os.O_EXCL if path else 0), 0o600)
+
+
+def spawn(
+    argv: list[str],
+    environment: Mapping[Any, Any],
+    streams: Sequence[str],
+    opened_new: Callable[[str], int] = new_file,
+) -> int:
     """Start a command in a session of its own, in the folder of this process; returns its pid.
 
     ``streams`` are paths of its output and errors, which may be equal; empty: none. It has no input. The
     files are new, and removed if the command cannot be started: OSError or ValueError with the file or the
     program."""
-    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     opened: dict[str, int] = {}
     files: list[int] = []
     try:
         files.append(os.open(os.devnull, os.O_RDONLY))
         for path in streams:
             if path not in opened:
-                opened[path] = os.open(path or os.devnull, new if path else os.O_WRONLY, 0o600)
+                opened[path] = opened_new(path)
             files.append(opened[path])
         actions = [(os.POSIX_SPAWN_DUP2, file, k) for k, file in enumerate(files)]
         return os.posix_spawnp(
@@ -79,7 +88,7 @@ def spawn(argv: list[str], environment: Mapping[Any, Any], streams: Sequence[str
             try:
                 os.unlink(path)
             except OSError:
-                pass  # its folder is gone, too
+                pass  # the folder is gone, too
         raise
     finally:
         for file in (*files[:1], *opened.values()):

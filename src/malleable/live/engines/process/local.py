@@ -22,12 +22,13 @@ from malleable.live.machine import processors
 from malleable.live.protocol import Abilities, Event, Task
 from malleable.validation import check_slots
 
-_STOPPING = 30.0  # seconds that the supervisor has to end everything, beyond the grace
-_SILENT = 2.0  # seconds that the supervisor has to say that it begins to
-_AGAIN = 1.0  # seconds until one more command may run at once, after there was no room for one
+_STOPPING = 30.0  # seconds after the grace within which the supervisor must have ended everything
+_SILENT = 2.0  # seconds within which the supervisor must confirm that it begins to stop
+_AGAIN = 1.0  # seconds after a shortage of memory or processes until one more command may run
 _LOOK = 0.05  # seconds between two looks whether processes have ended
 _READ = 1 << 16
-_OF_ALL = ("gone", "stopping", "stopped")  # what the supervisor says of no command by itself
+# messages of the supervisor that are not about one command
+_OF_ALL = ("gone", "stopping", "stopped")
 
 
 class Local:
@@ -40,7 +41,7 @@ class Local:
 
     def __init__(self, slots: int | None = None) -> None:
         self.slots = self._all = processors() if slots is None else check_slots(slots)
-        self._more = 0.0  # when `slots` rises
+        self._more = 0.0  # time at which `slots` rises again
         self._keys: set[str] = set()
         self._gone = ""  # a folder
         self._begin()
@@ -60,7 +61,8 @@ class Local:
                 str(theirs.fileno()),
             ]
             words += [str(self._all), self._token]
-            self._process = subprocess.Popen(  # of its own session: Ctrl-C is the loop's
+            # in its own session, so that only the loop gets Ctrl-C
+            self._process = subprocess.Popen(
                 words, pass_fds=(theirs.fileno(),), stdin=nobody, start_new_session=True
             )
         ours.setblocking(False)
@@ -74,7 +76,7 @@ class Local:
         """The supervisor may be stopped; what it does not take now is sent later."""
         if batch:
             self._unsent += supervisor.pack(batch)
-        # If it is gone, poll finds that.
+        # If the supervisor is gone, poll notices.
         with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while self._unsent:
                 del self._unsent[: self._socket.send(self._unsent)]
@@ -157,7 +159,7 @@ class Local:
         if left is None:
             left = self._end_by_hand(grace)
         self._socket.close()
-        for _ in range(2):  # it ends by itself, or is killed
+        for _ in range(2):  # waits until it ends by itself, then kills it
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_SILENT)
             self._process.kill()

@@ -24,7 +24,7 @@ from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SHUT_WR, SOCK_STREAM, TCP_NO
 TYPE_CHECKING = False
 if TYPE_CHECKING or __name__ != "__main__":
     from malleable.live.engines.process.child import HEAD, SHORT, framed, reaped, signal_all, spawn
-else:  # of a process that knows no packages
+else:  # in a process without packages
     sys.path.insert(0, os.path.dirname(__file__))
     from child import HEAD, SHORT, framed, reaped, signal_all, spawn
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ else:
     from _signal import SIGKILL, SIGTERM
 
 SECRET = "MALLEABLE_SECRET"
-HALF = 32  # bytes that a process shows, and bytes that the engine shows then
-_MARSHAL = 4  # version of the format
-_HEARD = 30.0  # seconds that an engine has to hear the end
-_SHORT = 1.0  # seconds until a command goes back for which the machine had no room
+HALF = 32  # bytes of the proof of a process, and of the engine's proof
+_MARSHAL = 4  # version of marshal
+_HEARD = 30.0  # seconds within which an engine must have read the last message
+_SHORT = 1.0  # seconds until a command is returned for which the machine had no room
 
 
 def read(connection: socket, count: int) -> bytes:
@@ -62,7 +62,7 @@ def _ends(connection: socket, number: int, place: int, left: list[Any]) -> bool:
     """Whether the next message ends the command at this place; other messages are put back."""
     what, about, *places = receive(connection)
     if about != number:
-        return False  # it came late
+        return False  # it came too late
     while left:
         send(connection, ("returned", left.pop()[0]))
     return bool(what == "end" or (what == "kill" and places == [place]))
@@ -115,7 +115,7 @@ def run_commands(connection: socket, work: tuple[Any, ...] | None) -> None:
     """Run these commands one after the other, then the commands that come later."""
     home = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     while work is not None:
-        if work[0] == "run":  # or what came late
+        if work[0] == "run":  # or a message that came too late
             left = list(enumerate(work[2]))[::-1]
             while left:
                 place, command = left.pop()
@@ -194,8 +194,8 @@ def main(host: str, port: str) -> None:
     if found is not None:
         (run_calls if found[0] == "call" else run_commands)(connection, found)
     connection.shutdown(SHUT_WR)
-    # Until the engine has heard all: what lies here unread would break the connection, and take
-    # with it what the engine has not read yet.
+    # Waits until the engine has read everything: unread bytes here would reset the connection, and
+    # messages that the engine has not read yet would be lost.
     connection.settimeout(_HEARD)
     try:
         while connection.recv(1 << 16):

@@ -31,10 +31,10 @@ from malleable.live.engines.process import worker
 from malleable.live.engines.process.child import Frames, framed
 from malleable.live.protocol import Abilities, Event, Task
 
-_GRAIN = 0.01  # seconds of calls that a worker gets at once
-_STUCK = 2.0 * _GRAIN  # seconds after which the others of a bundle are taken back
-_STOPPING = 10.0  # seconds that the keeper has to kill all that is left
-_BARREN = 10  # workers that may end one after the other before any has answered a call
+_GRAIN = 0.01  # seconds of calls in one bundle for a worker
+_STUCK = 2.0 * _GRAIN  # seconds after which the remaining calls of a bundle are taken back
+_STOPPING = 10.0  # seconds within which the keeper must kill all processes that are left
+_BARREN = 10  # workers that may end in a row before any has answered a call
 
 
 def safe_context() -> BaseContext:
@@ -67,7 +67,7 @@ class _Worker:
         self.number = number
         self.socket, theirs = socket.socketpair()
         self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        # Descriptors of large results, whose answers are on their way.
+        # Descriptors of large results whose answers have not come yet.
         self.shared: deque[int] = deque()
         seal = secrets.token_bytes(worker.SEAL)
         self.frames = Frames(seal)
@@ -79,12 +79,12 @@ class _Worker:
                 self.close()
                 raise
         self.socket.setblocking(False)
-        self.mad = False  # it is about to be killed, and nothing that it says counts
-        self.ends: set[str] = set()  # it is about to be killed because of these calls
+        self.mad = False  # it will be killed, and its messages are ignored
+        self.ends: set[str] = set()  # calls because of which it will be killed
         self.unsent = bytearray()
         self.sent: deque[Task] = deque()
-        self.since = 0.0  # when the last bundle was sent
-        self.whole = False  # nothing of it was taken back
+        self.since = 0.0  # time at which the last bundle was sent
+        self.whole = False  # no call of that bundle was taken back
         self.bundle = self.answered = 0
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class Processes:
         self._waiting: deque[list[Task]] = deque()
         self._number = self._barren = 0
         self._events: list[Event] = []
-        # Held while calls go to a worker, come back from it, or are looked at by another thread.
+        # Held while calls are sent to a worker, come back, or are read by another thread.
         self._lock = threading.RLock()
 
     def wake(self) -> None:
@@ -180,7 +180,9 @@ class Processes:
         try:
             made = _Worker(self._number, self._control)
         except (BlockingIOError, BrokenPipeError, ConnectionResetError):
-            return  # the keeper is busy, and what happens next comes back here; or it is gone, as poll finds
+            # the keeper is busy, and the next event comes back here; or it is gone, which poll
+            # notices
+            return
         self._workers[self._number] = made
         self._idle.append(made)
         self._selector.register(made.socket, selectors.EVENT_READ, made)
@@ -200,7 +202,7 @@ class Processes:
     def _send(self, to: _Worker) -> None:
         """Send what the socket takes now: a worker may wait to be read before it reads."""
         had = bool(to.unsent)
-        # Full, or dead, which the keeper says.
+        # Full, or dead, which the keeper reports.
         with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while to.unsent:
                 with memoryview(to.unsent) as rest:
@@ -245,11 +247,11 @@ class Processes:
         with self._lock:
             if task.holder is not None:
                 has = cast(_Worker, task.holder)
-                if has.number in self._workers:  # else it has ended
+                if has.number in self._workers:  # otherwise it has ended
                     self._take_back(has)
                     self.wake()
                 return task.holder is None
-            task.withdrawn = True  # it comes, or goes back
+            task.withdrawn = True  # its result comes, or it is returned
             return True
 
     def poll(self, seconds: float) -> list[Event]:
@@ -284,13 +286,13 @@ class Processes:
             return False
         except ConnectionResetError:
             data = b""
-        if not data:  # the keeper says how it ended
+        if not data:  # the keeper reports how it ended
             self._selector.unregister(each.socket)
             return False
         for frame in each.frames.feed(data):
             try:
                 key, good, result, took = pickle.loads(frame)
-            except Exception:  # a thread of a call writes here, too
+            except Exception:  # a thread of a call may have written here, too
                 each.mad = True
                 self._tell_to_kill(each)
                 break
@@ -301,7 +303,7 @@ class Processes:
                 continue
             with self._lock:
                 if each.mad or not each.sent or key != each.sent[0].key:
-                    continue  # nobody asked for it
+                    continue  # no such call is expected
                 each.sent.popleft()
                 self._events.append(Event("ended", key, 0 if good else 1, took, result=result))
             self._barren = 0
@@ -343,7 +345,7 @@ class Processes:
         """The answers of a worker that ended count; calls that it has not started go to others."""
         while each.socket.fileno() in self._selector.get_map() and self._hear(each):
             pass
-        with suppress(KeyError):  # it was unregistered when it was at its end
+        with suppress(KeyError):  # it was unregistered just before it ended
             self._selector.unregister(each.socket)
         with self._lock:
             self._take_back(each)
@@ -353,8 +355,8 @@ class Processes:
             each.close()
         took = time.monotonic() - each.since
         text = f"the worker process of this call ended {_exit_text(code)} before the call did"
-        # One at most: a ticket was taken, and no answer given. If it is not the one that was to be ended, it
-        # has begun just now.
+        # At most one call: its ticket was taken, but there is no answer. If it is not the call that
+        # was to be ended, it has just begun.
         for task in each.sent:
             lost = bool(each.ends) and task.key not in each.ends
             kind: Literal["lost", "ended"] = "lost" if lost else "ended"

@@ -39,17 +39,20 @@ if TYPE_CHECKING or __name__ != "__main__":
         signal_all,
         spawn,
     )
-else:  # of a process that knows no packages
+    from malleable.live.engines.process.spares import Spares
+else:  # in a process without packages
     sys.path.insert(0, os.path.dirname(__file__))
     from child import HEARD, SHORT, Frames, framed, reaped, signal_all, spawn
+    from spares import Spares
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
-SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
+SWEEPS = 200  # searches for left processes at the end; each kills all that it finds
 PAUSE = 0.025  # seconds between two batches to the loop while commands wait here
-MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
+# variable in the environment of all processes of a command: token, colon, key
+MARK = b"MALLEABLE_TASK"
 SLOT = b"MALLEABLE_SLOT"
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
@@ -66,7 +69,7 @@ class _Children:
     def __init__(self) -> None:
         try:
             self._file = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
-        except OSError:  # a kernel without it
+        except OSError:  # a kernel without this feature
             self._file = -1
 
     def __call__(self) -> list[int]:
@@ -109,7 +112,7 @@ def descendants(root: int) -> list[int]:
     for pid, parent in _parents().items():
         below.setdefault(parent, []).append(pid)
     found = list(below.get(root, ()))
-    for pid in found:  # grows while it is read; every process is appended once
+    for pid in found:  # grows during the loop; every process is appended once
         found += below.get(pid, ())
     return found
 
@@ -138,7 +141,7 @@ def send_signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
-        pass  # it has ended, or has become somebody else
+        pass  # it has ended, or its number belongs to another process
 
 
 def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda: None) -> int:
@@ -148,7 +151,7 @@ def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda:
         left = find()
         if not left:
             break
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped, none of them starts another one
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped processes cannot start new ones
             for pid in left:
                 send_signal(pid, number)
         time.sleep(0.005)
@@ -192,23 +195,24 @@ class Supervisor:
     def __init__(self, loop: socket.socket, slots: int, token: str) -> None:
         self.loop = loop
         self.slots, self.token = slots, token
-        # Numbers of slots that are free below the highest one so far.
+        # Free slots below the highest number used so far.
         self.free: list[int] = []
-        self.freed: list[float] = []  # when each slot became free last
+        self.freed: list[float] = []  # by slot: the last time at which it became free
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0
         self.pid_of: dict[str, int] = {}
-        # By pid: key, when it began, slot, and how long that had been free.
-        self.running: dict[int, tuple[str, float, int, float]] = {}
+        # By pid: key, start, slot, how long the slot had been free, paths of output.
+        self.running: dict[int, tuple[str, float, int, float, list[str]]] = {}
+        self.spares = Spares()
         self.late: set[str] = set()
         # Pids of commands that have ended since the last look for orphans.
         self.over: set[int] = set()
         self.look = False  # there may be orphans
         self.children = _Children()
-        self.timers: list[tuple[float, int, str, int]] = []  # when, pid, key, signal
+        self.timers: list[tuple[float, int, str, int]] = []  # time, pid, key, signal
         self.said: list[tuple[object, ...]] = []
         self.here = os.getcwd()
-        self.folders = {self.here}  # in which commands have begun
+        self.folders = {self.here}  # folders in which commands have begun
         self.environment = dict(os.environb)
 
     def start_all(self) -> None:
@@ -220,23 +224,23 @@ class Supervisor:
         folder = folder or self.here
         own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         try:
-            os.chdir(folder)  # each time: it may have been removed
+            os.chdir(folder)  # each time, because the folder may have been removed
             self.folders.add(folder)
             slot = self.free[0] if self.free else len(self.running)
             mark = {MARK: f"{self.token}:{key}".encode(), SLOT: b"%d" % slot}
             environment = {**self.environment, **own, **mark}
-            pid = spawn(argv, environment, streams)
+            pid = spawn(argv, environment, streams, self.spares.open)
         except (OSError, ValueError) as error:
             self.said.append(self._not_started(key, folder, streams, error))
             return
         now = time.monotonic()
-        self.over.discard(pid)  # the number is new: nothing of the old one is left
+        self.over.discard(pid)  # the number was used again: the old process has no orphans
         self.pid_of[key] = pid
         if self.free:
             heapq.heappop(self.free)
         if slot == len(self.freed):
             self.freed.append(now)
-        self.running[pid] = key, now, slot, now - self.freed[slot]
+        self.running[pid] = key, now, slot, now - self.freed[slot], streams
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
 
@@ -287,12 +291,14 @@ class Supervisor:
         for pid in ended_children():
             task = self.running.pop(pid, None)
             if task is not None:
-                signal_all(pid, signal.SIGKILL)  # while its number is still its own
+                signal_all(pid, signal.SIGKILL)  # before its number can be used again
             code, cpu, memory = reaped(pid)
             self.look = True
             if task is not None:
                 self.over.add(pid)
-                key, since, slot, waited = task
+                key, since, slot, waited, streams = task
+                for path in filter(None, streams):
+                    self.spares.keep(path)
                 heapq.heappush(self.free, slot)
                 self.freed[slot] = now = time.monotonic()
                 del self.pid_of[key]
@@ -314,13 +320,15 @@ class Supervisor:
             session = session_of(pid)
             of_ended = session in ended and not _is_there(session)
             if of_ended:
-                self.over.add(session)  # more of it may come to light when this one is gone
+                # more orphans of the session may appear when this process is gone
+                self.over.add(session)
             ours = token == self.token
             if (ours and key not in self.pid_of) or (not ours and (of_ended or not self.running)):
                 send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
         self.queue.clear()
+        self.spares.close()
         if grace > 0.0:
             for pid in self.running:
                 signal_all(pid, signal.SIGTERM)
@@ -328,12 +336,13 @@ class Supervisor:
             while self.running and time.monotonic() < until:
                 self.reap()
                 if select.select([self.loop], [], [], 0.01)[0]:
-                    break  # it is gone, or does not want to wait
-        for pid in self.running:  # which takes no file, as there may be no room for one
+                    break  # the loop is gone, or does not wait
+        for pid in self.running:  # without opening files, because there may be no descriptor left
             signal_all(pid, signal.SIGKILL)
         try:
             return kill_all(lambda: descendants(os.getpid()), self.reap)
-        except OSError:  # no room to look at processes; the groups of all commands are gone
+        # no descriptor left to list processes; the groups of all commands were killed
+        except OSError:
             return 0
 
     def obey(self, command: tuple[Any, ...]) -> bool:
@@ -378,7 +387,9 @@ def main(descriptor: int, slots: int, token: str) -> None:
     loop = socket.socket(fileno=descriptor)
     loop.set_inheritable(False)
     for number in HEARD:
-        signal.signal(number, signal.SIG_IGN)  # the loop hears them and says what is to be done
+        # the loop handles these signals and tells the supervisor what to do
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGIO, signal.SIG_IGN)  # of a lease that ends
     woken, _ = become_reaper()
     supervisor, frames = Supervisor(loop, slots, token), Frames()
     with selectors.DefaultSelector() as selector:
@@ -407,7 +418,7 @@ def main(descriptor: int, slots: int, token: str) -> None:
             try:
                 supervisor.tell()
             except OSError:
-                pass  # nobody listens any more
+                pass  # the reader is gone
 
 
 if __name__ == "__main__":

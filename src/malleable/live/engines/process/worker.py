@@ -41,7 +41,7 @@ ENDED = struct.Struct("<qi")
 SEAL = 8  # bytes
 PROTOCOL = pickle.HIGHEST_PROTOCOL
 READ = 1 << 18
-LARGE = 1 << 20  # bytes from which on a result comes through memory that both share
+LARGE = 1 << 20  # bytes from which a result is passed in shared memory
 _QUICK = 1e-5  # seconds: a shorter call has not closed the socket and opened something else
 _DEATH_SIGNAL = 1  # of prctl
 _pickled = partial(pickle.dumps, protocol=PROTOCOL)
@@ -73,13 +73,13 @@ def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int |
                     break  # the rest was taken back
                 spare = b""
                 if ticket != bundle:
-                    spare = ticket  # of the next bundle; the rest of this one was taken back
+                    spare = ticket  # ticket of the next bundle; the rest of this one was taken back
                     break
                 began = time.monotonic()
                 good, result, _ = outcome_of(partial(pickle.loads, call), _pickled)
                 took = time.monotonic() - began
                 if took > _QUICK and os.fstat(connection.fileno()).st_ino != own:
-                    os._exit(1)  # the call has closed it, and something else has its number
+                    os._exit(1)  # the call has closed the socket, and another file has its number
                 _answer(connection, seal, key, good, result, took)
                 run += 1
                 if run == most:
@@ -107,18 +107,18 @@ def _work(
                     connection.sendall(framed(pickle.dumps(answer, PROTOCOL), seal))
                 return
             if os.getpid() != process:
-                leave(0)  # it has forked, and this is its child
+                leave(0)  # the call has forked, and this is the child
         _run_calls(connection, descriptors[1], seal, most)
     except (BrokenPipeError, ConnectionResetError):
         return  # the pool is gone
     except OSError:
-        os._exit(1)  # a call has closed what is needed
+        os._exit(1)  # a call has closed a file that is needed
 
 
 class Keeper:
     def __init__(self, control: socket.socket, parent: int) -> None:
         with suppress(PermissionError):
-            os.setsid()  # Ctrl-C is the pool's
+            os.setsid()  # in its own session, so that only the pool gets Ctrl-C
         self._handlers: dict[int, Any] = {
             each: signal.signal(each, signal.SIG_IGN) for each in HEARD
         }
@@ -174,7 +174,7 @@ class Keeper:
     def _kill(self, number: int) -> None:
         for own, process in self._workers.values():
             if own == number and process.pid is not None:
-                kill_tree(process.pid)  # what its call has started ends with it
+                kill_tree(process.pid)  # processes that its call has started are ended, too
 
     def _reap(self) -> None:
         for pid in ended_children():
@@ -209,7 +209,7 @@ def keep(control: socket.socket, unused: Sequence[int], parent: int, *how: Any) 
     try:
         keeper = Keeper(control, parent)
     except ProcessLookupError:
-        return  # it is gone already
+        return  # the worker is gone already
     try:
         keeper.serve(*how)
     except OSError:
