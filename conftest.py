@@ -74,7 +74,8 @@ def _environment(source: str, hiding: Path) -> dict[str, str]:
     for extra in asked:
         if importlib.util.find_spec(EXTRAS[extra][0]) is None:
             pytest.skip(f"needs malleable[{extra}]")
-    hidden = [name for extra in sorted(EXTRAS.keys() - asked) for name in EXTRAS[extra]]
+    allowed = {name for extra in asked for name in EXTRAS[extra]}
+    hidden = sorted({name for names in EXTRAS.values() for name in names} - allowed)
     hiding.mkdir()
     (hiding / "sitecustomize.py").write_text(
         f"import sys\nsys.modules.update(dict.fromkeys({hidden!r}))\n"

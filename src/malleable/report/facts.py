@@ -110,8 +110,10 @@ def _scenarios(
 
 
 def _loads(study: Study) -> list[float]:
+    if not study.load > 0.0:
+        return list(runs.LOADS)
     apart = all(abs(load / study.load - 1.0) > _SAME for load in runs.LOADS)
-    return sorted([*runs.LOADS, study.load] if apart and study.load > 0.0 else runs.LOADS)
+    return sorted([*runs.LOADS, study.load] if apart else runs.LOADS)
 
 
 def _compared(study: Study, asked: Asked) -> list[str]:

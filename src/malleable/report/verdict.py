@@ -33,6 +33,8 @@ def near(facts: Mapping[str, Any]) -> bool:
 
 
 def verdict(facts: Mapping[str, Any]) -> list[str]:
+    if not facts["compared"]:
+        return ["There is only one job, so there are no policies to compare."]
     told = _told(facts)
     if facts["slots_told"] is not None:
         told.append(facts["slots_told"])
@@ -40,8 +42,6 @@ def verdict(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _told(facts: Mapping[str, Any]) -> list[str]:
-    if not facts["compared"]:
-        return ["There is only one job, so there are no policies to compare."]
     subject = _row(facts, facts["subject"])
     base, fair = _row(facts, facts["baseline"]), _row(facts, facts["fair"])
     if subject is None or subject["jobs"] == 0 or base is None:
