@@ -128,22 +128,18 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
             waiting += reversed(node.body)
 
 
-# Rules that comments keep, too.
-OF_COMMENTS = (
-    "befell", "beforehand", "in the mean", "all else", "secret", "anew",
-)  # fmt: skip
-
-
 def comments(source: str, mark: str) -> Iterator[tuple[int, str]]:
-    """First line and text of each block of comment lines that begin with ``mark``."""
-    for found in re.finditer(rf"(?:^[ \t]*{mark} .*\n)+", source, re.MULTILINE):
+    """First line and text of each block of comment lines, and of each comment behind code, after ``mark``."""
+    for found in re.finditer(
+        rf"(?:^[ \t]*{mark} .*\n)+|(?<=\S  ){mark} .*\n", source, re.MULTILINE
+    ):
         lines = re.sub(rf"^[ \t]*{mark} ", "", found[0], flags=re.MULTILINE)
         yield source.count("\n", 0, found.start()) + 1, lines
 
 
 def comment_faults() -> Iterator[str]:
-    """What comments of the package and the core say against `OF_COMMENTS`."""
-    rules = [_own(name, *OWN[name]) for name in OF_COMMENTS]
+    """What comments of the package and the core say against `OWN`."""
+    rules = [_own(name, *rule) for name, rule in OWN.items()]
     for folder, suffixes, mark in (("src", (".py",), "#"), ("cpp", (".hpp", ".cpp", ".h"), "//")):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in suffixes:

@@ -48,3 +48,12 @@ def test_plain_sentences_pass():
 def test_code_is_not_read_and_lines_are_right():
     text = "Plain.\n\n```sh\necho shall\n```\n\nA `shall` in code, and\nwe shall see.\n"
     assert [(line, rule) for line, rule, _, _ in prose.faults(text, RULES)] == [(8, "shall")]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["// Whoever waits has none.\n// It is free.\n", "int free;  // nobody has it\n"],
+)
+def test_comments_keep_the_rules_alone_on_a_line_and_behind_code(code):
+    ((_, text),) = prose.comments(code, "//")
+    assert list(prose.faults(text, RULES))

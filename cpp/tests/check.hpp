@@ -49,7 +49,7 @@ inline void fail(const char* file, int line, const std::string& message) {
   if (++failures % kMostFailures == 0) throw Enough{};
 }
 
-// What it is about is put into words only if the check fails: most never do.
+// The message is built only if the check fails, because most checks pass.
 template <typename... Parts>
 void report(bool ok, const char* file, int line, const Parts&... parts) {
   ++checks;
@@ -153,7 +153,7 @@ inline int run_cases(int count, char** names) {
                              right_value);                                                        \
   } while (false)
 
-// left <= right but for rounding of size `margin`.
+// left <= right, up to rounding of size `margin`.
 #define CHECK_AT_MOST(left, right, margin)                                                 \
   do {                                                                                     \
     const double left_value = (left), right_value = (right), margin_value = (margin);      \

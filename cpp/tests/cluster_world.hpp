@@ -15,7 +15,7 @@ struct World {
   std::vector<std::int64_t> slots{2}, none{0};
   std::vector<double> rate{1.0}, speed{kEnd}, arrival, seconds, no_seconds;
   std::vector<std::int64_t> maps, reduces, offset{0}, after, user, flow;
-  // Of rigid jobs; may be empty.
+  // For rigid jobs; may be empty.
   std::vector<std::int64_t> width;
   std::vector<double> requested;
 

@@ -1,5 +1,5 @@
 // Numbers from the whole domain and its corners (model/domain.hpp): zeros, least, largest and equal
-// ones, and whatever lies between on a logarithmic scale.
+// ones, and numbers between on a logarithmic scale.
 #pragma once
 
 #include <cmath>

@@ -51,7 +51,7 @@ inline malleable_scheduler* scheduler_of(const malleable_cluster& cluster, const
   OK(new_scheduler(cluster, policy, options, &made));
   return made;
 }
-// Tells what happened to tasks; the number of those that were ignored.
+// Tells what happened to tasks; returns the number of ignored ones.
 inline malleable_events events_of(const Wholes& ids, const Wholes& phase, const Wholes& tasks,
                                   const Reals& seconds = {}, const Reals& copying = {}) {
   auto made = sized<malleable_events>();

@@ -25,7 +25,7 @@ struct Table : JobColumns {
   Table() { clear(); }
 
   std::size_t size() const { return work.size(); }
-  // Original sizes are the works, those that a test changes, too.
+  // Original sizes are the works, also works that a test changes.
   JobsView view() const {
     JobsView made = JobColumns::view();
     made.original = work;

@@ -179,7 +179,7 @@ inline double done_by(const SpeedupView& speedup, std::size_t j, std::int64_t he
   return held == 0 ? 0.0 : std::pow(static_cast<double>(held), speedup.exponent[j]);
 }
 
-// Of a job without work.
+// Checks a job without work.
 inline void check_idle(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
                        double told) {
   if (sum.done > 0.0) fail(j, "runs though it has nothing to do");
@@ -188,7 +188,7 @@ inline void check_idle(const JobsView& jobs, const JobPromises& of, std::size_t 
   }
 }
 
-// Of a job that is said never to end: a gang that needs more slots than there are.
+// Checks a job that never ends: a gang that needs more slots than there are.
 inline void check_endless(const JobsView& jobs, const JobPromises& of, std::size_t j,
                           const Sum& sum) {
   const bool gang = of.min_mode == MinMode::kGang && !of.ignores_minima;

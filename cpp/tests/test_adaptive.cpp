@@ -219,7 +219,7 @@ TEST(solved_again_when_rates_moved) {
   CHECK_EQUAL(calls, 7);
 }
 
-// A row that is used again says nothing of who came first.
+// A row that is used again does not show which job came first.
 TEST(jobs_go_in_the_order_in_which_they_came) {
   Adaptive s = two_nodes({}, fixed({{1, 1}}), {0}, {1});
   s.add_class();
@@ -244,7 +244,7 @@ TEST(a_matcher_that_throws_leaves_the_matching_as_it_was) {
   options.threshold = 0.0;
   Adaptive s = two_nodes(options, failing, {0, 1}, {1, 1});
   s.add_class();
-  const Index first = job_of(s, 0, 0, 0.0);  // nobody has a minimum: one call
+  const Index first = job_of(s, 0, 0, 0.0);  // no user has a minimum: one call
   const std::string before = save_state("Adaptive", s);
   left = 0;
   CHECK_THROWS(s.match(3.0, true), "no solution");

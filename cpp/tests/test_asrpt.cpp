@@ -71,7 +71,8 @@ TEST(dsrpt_needs_tasks_that_may_be_interrupted) {
   CHECK_THROWS(make_slotted_policy("sjf", true), "sjf");
 }
 
-// Virtual steps cut estimated work anywhere; nothing may be lost by rounding, nobody may starve.
+// Virtual steps cut estimated work anywhere; no work may be lost by rounding, and no job may
+// starve.
 TEST(dsrpt_on_estimates_ends) {
   trials(4, 4000, [](Random& random) {
     const SlottedTable table = random_slotted(random);
@@ -88,7 +89,7 @@ TEST(dsrpt_on_estimates_ends) {
   });
 }
 
-// What an estimate says beyond a job's end keeps nobody waiting.
+// Estimated work beyond a job's end keeps no other job waiting.
 TEST(dsrpt_on_estimates_far_too_large_ends) {
   trials(5, 400, [](Random& random) {
     const SlottedTable table = random_slotted(random);
@@ -124,7 +125,7 @@ TEST(asrpt_runs_planned_maps_first) {
 }
 
 // A job that is done early stays in the virtual schedule until it is done there, and then its plan
-// is gone: nobody else's row inherits it.
+// is gone: no other job with its row inherits it.
 TEST(asrpt_forgets_plans_of_rows_that_are_used_again) {
   trials(3, 100, [](Random& random) {
     SlottedTable table;

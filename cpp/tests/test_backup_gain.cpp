@@ -7,7 +7,7 @@
 namespace malleable::check {
 namespace test_backup_gain {
 
-// Of tasks that take a second on average and scatter so much.
+// Gain of tasks that take a second on average with this scatter.
 LogTimes scattered(double scatter) { return {-0.5 * scatter * scatter, scatter}; }
 double gain(double age, double scatter, double copying = 0.0) {
   return backup_gain(age, scattered(scatter), copying).gain;
@@ -17,8 +17,8 @@ double chance(double age, double scatter) {
 }
 
 TEST(a_gain_is_what_is_saved_over_what_a_backup_takes) {
-  // Of two that begin together each saves E[max] - E[T], which is 2 Phi(s / sqrt 2) - 1 but for
-  // stragglers, and ends first as often as the other.
+  // Each of two attempts that begin together saves E[max] - E[T], which is 2 Phi(s / sqrt 2) - 1
+  // without stragglers, and each ends first equally often.
   for (const double scatter : {0.1, 0.2, 0.5, 1.0}) {
     const double saved = 1.0 - 2.0 * normal_above(scatter / std::sqrt(2.0));
     CHECK_NEAR(gain(0.0, scatter), saved / (1.0 - saved), 0.02);
@@ -34,7 +34,7 @@ TEST(tasks_that_are_alike_are_let_alone_while_they_are_young) {
   for (const double scatter : {0.0, 0.01, 0.05, 0.1, 0.2, 0.3}) {
     for (const double age : {0.0, 0.3, 0.6, 0.9, 1.0})
       CHECK(gain(age, scatter) < LeastGain::kLeast);
-    // Where the least gain is reached, few of those that are no stragglers have got.
+    // Few tasks that are no stragglers reach the age of the least gain.
     double age = 1.0;
     while (gain(age, scatter) < LeastGain::kLeast) age *= 1.01;
     const LogTimes times = scattered(scatter);

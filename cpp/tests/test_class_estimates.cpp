@@ -25,7 +25,7 @@ TEST(what_is_long_ago_fades) {
   ClassEstimates estimates(1, 50.0);
   const std::vector<double> seconds = {1.0, 1.0};
   estimates.add_class();
-  // A job a second, then one every ten: the rate follows, whatever was before.
+  // A job a second, then one every ten: the rate follows.
   double now = 0.0;
   for (; now < 500.0; now += 1.0) estimates.arrived(0, now, false, kTasks, seconds);
   CHECK_NEAR(estimates.rate(0, now, false), 1.0, 0.02);
@@ -42,7 +42,7 @@ TEST(what_is_long_ago_fades) {
 TEST(seconds_by_type) {
   ClassEstimates estimates(2, kInfinity);
   estimates.add_class();
-  CHECK_EQUAL(estimates.seconds(0, kMap, 0), 0.0);  // nobody said anything
+  CHECK_EQUAL(estimates.seconds(0, kMap, 0), 0.0);  // no time was stated
   estimates.arrived(0, 0.0, false, kTasks, std::vector<double>{8.0, 4.0, 6.0, 3.0});
   estimates.arrived(0, 1.0, false, kTasks, std::vector<double>{12.0, 6.0, 6.0, 3.0});
   CHECK_NEAR(estimates.seconds(0, kMap, 0), 10.0, 1e-12);

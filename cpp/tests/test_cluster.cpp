@@ -100,7 +100,7 @@ TEST(outputs_leave_with_their_node) {
   }
 }
 
-// Running in steps changes nothing, whatever they are.
+// Running in steps of any length changes nothing.
 TEST(steps_of_any_size) {
   trials(5, 60, [](Random& random) {
     World world(2, integer(random, 1, 3), integer(random, 1, 2));
@@ -295,7 +295,7 @@ TEST(periods_of_any_size) {
 }
 
 // The block of the only map lies where there is no slot: it runs elsewhere after the delay or when
-// the job has aged, however many heartbeats that takes, and whatever else runs meanwhile.
+// the job has aged, after any number of heartbeats, and with any other tasks.
 TEST(a_delay_of_many_heartbeats) {
   World world(2, 1, 1);
   world.map_slots[1] = 0;

@@ -29,7 +29,7 @@ TEST(jobs_alone_are_shared_as_without_flows) {
   CHECK(world.completions(policy) == world.completions(expected));
 }
 
-// As FlowFlex ranks them, and with as many jobs that nobody compares lists.
+// As FlowFlex ranks them, with so many jobs that lists are not compared.
 TEST(flows_run_as_with_flowflex) {
   for (const int flows : {5, 200}) {
     World world;

@@ -44,7 +44,7 @@ struct Fixture {
   }
 };
 
-// Tasks of 1e15 s are accepted, and so is the time at which they end.
+// Tasks of 1e15 s are accepted, and their end, too.
 TEST(decides_beyond_the_last_time_there_is) {
   for (const Kind kind : {Kind::kResponse, Kind::kTardiness, Kind::kTardy}) {
     Fixture f;

@@ -139,7 +139,7 @@ TEST(users_share_before_jobs) {
   }
 }
 
-// Sorted again at every decision, whatever moved: the same as a policy that begins there.
+// Sorted again at every decision after any change: the same as a policy that begins there.
 TEST(order_is_kept_between_decisions) {
   trials(3, 100, [](Random& random) {
     Fixture f(true);

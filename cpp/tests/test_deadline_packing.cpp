@@ -8,8 +8,8 @@ namespace test_deadline_packing {
 
 DeadlinePacking packing;  // one for all: a run must leave nothing behind
 
-// Work and slots hold whatever the due dates, minima where the dates can be met. Returns the
-// completions, from now.
+// Work and slots hold for any due dates, minima if the dates can be met. Returns the completions,
+// from now.
 Doubles check_packing(const Problem& problem, const Doubles& due) {
   const std::size_t n = problem.size();
   Order order(n);

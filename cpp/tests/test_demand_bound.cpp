@@ -272,7 +272,7 @@ TEST(the_level_is_the_least_that_passes) {
   });
 }
 
-// A minimum that fills every slot until 3 and leaves the excess there at zero, whatever the level.
+// A minimum that fills every slot until 3 and leaves the excess there at zero at every level.
 TEST(a_plateau_is_not_the_least_level) {
   Table table;
   table.add(6.0, 2, 2, 1.0, 3.0);

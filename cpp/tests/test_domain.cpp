@@ -125,7 +125,7 @@ TEST(epochs_over_the_whole_domain) {
   });
 }
 
-// clamp(level w, m, M) for some level, but for whole slots.
+// clamp(level w, m, M) for some level, up to whole slots.
 TEST(water_fillings_over_the_whole_domain) {
   trials(13, 3'000, [](Random& random) {
     const std::int64_t slots = corner_slots(random);

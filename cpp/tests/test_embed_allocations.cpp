@@ -9,7 +9,7 @@
 #include "embed_calls.hpp"
 #include "malleable/model/cluster.hpp"
 
-// What these are is seen where they are inlined, and taken for a mistake.
+// Compilers that inline these take their mismatch for a mistake.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 static std::atomic<std::uint64_t> allocations{0};
@@ -55,7 +55,7 @@ TEST(warm_epochs_allocate_nothing) {
     const malleable_jobs all = jobs.view();
     Wholes ids(kJobs), given(kJobs);
     OK(malleable_epoch_add(epoch, &all, ids.data(), nullptr));
-    malleable_jobs few = all;  // who come and go again
+    malleable_jobs few = all;  // jobs that come and go again
     few.count = 5;
     Reals work(kJobs);
     auto changes = sized<malleable_jobs>();
@@ -267,7 +267,7 @@ TEST(schedulers_and_warm_ones_allocate_nothing) {
       done += malleable_scheduler_tell(scheduler, k, "ended", &ended);
       if (done != MALLEABLE_OK || starts.rows != 16 || ended.ignored != 0) ++allocations;
     };
-    if (std::string(policy) == "flowflex") {  // plans anew, and says so
+    if (std::string(policy) == "flowflex") {  // plans again, and says so
       step(0);
     } else {
       quiet(policy, step);

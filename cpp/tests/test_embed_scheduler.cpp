@@ -17,7 +17,7 @@ TEST(schedulers_take_every_option_by_name) {
   const auto made = [&](const char* options) {
     return new_scheduler(cluster, "flex", options, &scheduler);
   };
-  // What the table says of each row holds for its text.
+  // The text of a row is checked like the row of the table.
   SchedulerOptions known;
   SchedulerOptions::each(known, [&]<typename T>(const Option& option, const T&) {
     const std::string name = std::string(option.name) + "=";
@@ -220,7 +220,7 @@ TEST(reduces_that_wait_for_maps_are_taken_back_if_tasks_can_be_ended) {
   Copying able("take_back=true");
   CHECK_EQUAL(able.assign(11.0, 2), 0);  // the last map has just begun
   CHECK_EQUAL(able.assign(14.6, 2), 2);
-  CHECK(able.take_back(14.7, 0).empty());  // nobody wants their slots
+  CHECK(able.take_back(14.7, 0).empty());  // no task wants their slots
   const std::int64_t late = able.add(1, 0, 14.7), none = 0;
   std::int64_t rows = 0;
   CHECK(refused(

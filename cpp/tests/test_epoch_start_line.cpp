@@ -15,7 +15,7 @@ struct Case {
   double free = 0.0;
 };
 
-// What single slots gain, the best first; nothing where nobody wants them.
+// Gains of single slots, the best first; 0 if no job wants them.
 Doubles gains_of(const Case& of) {
   Doubles gains;
   for (const auto& step : of.growth) gains.insert(gains.end(), std::size_t(step.slots), step.gain);

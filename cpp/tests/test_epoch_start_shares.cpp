@@ -80,7 +80,7 @@ TEST(slots_are_used_within_limits) {
   }
 }
 
-// Nobody can end before the one that ends last but by slots that leave another one no better off.
+// The job that ends last could end earlier only by slots that leave another job no better off.
 TEST(the_worst_is_as_good_as_can_be) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     context = text("seed ", seed);

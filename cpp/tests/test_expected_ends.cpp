@@ -7,7 +7,7 @@
 namespace malleable::check {
 namespace test_expected_ends {
 
-// Tasks whose seconds are so well known, whatever their scatter is, and what makes the one next to
+// Tasks whose seconds are well known at any scatter, with samples that make the scatter next to
 // `scatter` certain.
 LeftPhase of_tasks(double seconds, double variance, double scatter) {
   LeftPhase phase;
@@ -80,7 +80,7 @@ TEST(known_tasks_end_as_a_list_has_them) {
 TEST(tasks_that_run_take_what_is_left_of_them) {
   const auto ends = expected_ends(std::vector<LeftJob>{job(known(10.0, 0, 4, 4.0))}, on(4));
   CHECK_NEAR(ends[0].at, 106.0, 0.7);
-  // Nothing is left; nobody knows how old they will be.
+  // No task waits; how old the running ones will be is unknown.
   const auto over = expected_ends(std::vector<LeftJob>{job({})}, on(4));
   CHECK(over[0].at == 100.0 && over[0].late == 100.0);
 }
@@ -113,7 +113,7 @@ TEST(tasks_beside_each_other_slow_down) {
   std::vector<LeftJob> slow{job(known(10.0, 4))};
   slow[0].speedup = 0.5;
   near(expected_ends(slow, on(4))[0], 118.0, 0.15);
-  // Those that run do so, too: of 10 s alone 4 are left, beside three others.
+  // Running tasks, too: of 10 s alone 4 are left, beside three others.
   std::vector<LeftJob> running{job(known(10.0, 0, 4, 6.0))};
   running[0].speedup = 0.5;
   near(expected_ends(running, on(4))[0], 108.0, 0.1);

@@ -4,7 +4,7 @@
 namespace malleable::check {
 namespace test_fair_share {
 
-// One machine after another to whoever holds least, the oldest first.
+// One machine after another to the job that holds least, the oldest first.
 class NaiveFair final : public NaivePolicy {
  public:
   void decide(std::span<const SlottedJob> jobs, std::int64_t, std::int64_t idle, bool,

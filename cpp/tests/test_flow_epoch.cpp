@@ -96,7 +96,7 @@ struct Calls {
   void decide() {
     now += real(random, 0.0, 2.0);
     if (integer(random, 0, 3) == 0) slots = integer(random, 0, 12);
-    FlowEpoch again(1, 1.0, {});  // it works everything out anew
+    FlowEpoch again(1, 1.0, {});  // it computes everything again
     load_state("flow epoch", save_state("flow epoch", epoch), again);
     const FlowEpoch::Decision& made = epoch.decide(now, slots);
     const FlowEpoch::Decision& same = again.decide(now, slots);

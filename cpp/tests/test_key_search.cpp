@@ -34,7 +34,7 @@ TEST(deadlines_that_a_list_meets_are_met) {
     met += found ? 1 : 0;
     CHECK(effort <= 3000);
     if (!found) return;
-    // What it says is so.
+    // Its answer is true.
     std::vector<Index> order(problem.jobs());
     KeySort().sort(key, order);
     for (std::size_t k = 0; k < order.size(); ++k) rank[order[k]] = static_cast<Index>(k);

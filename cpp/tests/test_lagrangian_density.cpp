@@ -10,7 +10,7 @@ const std::function<bool()> kNeverStops;
 
 constexpr Kind kSums[] = {Kind::kTardiness, Kind::kTardy, Kind::kSla, Kind::kResponse};
 
-// Whatever the cells, the sample and the parts.
+// For any cells, sample and parts.
 TEST(no_schedule_pays_less) {
   LagrangianDensity density;
   trials(1, 200, [&](Random& random) {

@@ -8,7 +8,7 @@ namespace test_on_time_set {
 OnTimeSet set;  // one for all: begin() must leave nothing behind
 DemandBound test;
 
-// Who joins is who the exact deadline test lets join.
+// A job joins if and only if the exact deadline test lets it.
 TEST(members_are_those_of_the_exact_test) {
   std::size_t refused = 0, joined = 0;
   trials(1, 400, [&](Random& random) {
@@ -40,7 +40,7 @@ TEST(members_are_those_of_the_exact_test) {
   CHECK(4 * joined > asked && 8 * refused > asked);  // both answers are common
 }
 
-// On a coarse grid fewer join, but those who do can all be on time.
+// On a coarse grid fewer jobs join, but all of these can be on time.
 TEST(coarse_grids_are_safe) {
   trials(2, 60, [&](Random& random) {
     Shape shape;

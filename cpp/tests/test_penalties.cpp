@@ -261,7 +261,7 @@ TEST(objectives_add_up_or_take_the_worst) {
 double ramp(std::int64_t job, double t) { return std::max(0.0, t - static_cast<double>(job)); }
 double wall(std::int64_t job, double t) { return t <= static_cast<double>(job) ? 1.0 : kInfinity; }
 
-// A search that remembers gives what one gives that does not, whatever was asked before.
+// A search with memory gives the same as one without, after any earlier questions.
 TEST(what_is_remembered_is_right) {
   for (const CustomPenalty own : {cube, stairs, flat, ramp, wall}) {
     trials(21, 20, [&](Random& random) {

@@ -97,7 +97,7 @@ TEST(least_level) {
   CHECK(4 * raised > tried);
 }
 
-// Every job gets what it must hold, nobody more than its maximum, and no slot idles that a job can
+// Every job gets what it must hold, no job more than its maximum, and no slot idles that a job can
 // use for the whole period.
 TEST(slots_by_deadlines) {
   trials(3, 1000, [](Random& random) {

@@ -33,7 +33,7 @@ TEST(by_hand) {
   CHECK(cheap.run(16.0 / 15.0) == (Doubles{4.0, 5.0, 1.0}));
 }
 
-// Jobs of the same size: whoever can use fewer slots would end later, and is first.
+// Among jobs of the same size the job that can use fewer slots would end later, and is first.
 TEST(narrow_jobs_first) {
   const Shared held{4.0, 1.0, {8.0, 8.0}, {0.0, 0.0}, {4.0, 2.0}, {}};
   CHECK(held.run(0.0) == (Doubles{2.0, 2.0}));
@@ -163,7 +163,7 @@ Doubles plainly(const Shared& held, double coming) {
 }
 
 // Prices are found to one part in a hundred: jobs served change in steps, so that this hardly ever
-// matters. Who gets slots is the same.
+// matters. The same jobs get slots.
 TEST(many_jobs_as_the_rule_says) {
   int alike = 0, all = 0;
   trials(2, 40, [&](Random& random) {

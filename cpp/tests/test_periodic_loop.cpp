@@ -58,7 +58,7 @@ TEST(a_job_without_work_ends_when_it_comes) {
   CHECK_NEAR(loop.completion()[1], 2.0, 1e-12);
 }
 
-// What a poll throws leaves a loop that can go on.
+// After an exception of a poll the loop can go on.
 TEST(it_goes_on_after_an_interrupt) {
   Table table;
   for (int j = 0; j < 10; ++j) table.add(1e4, 0, 1);

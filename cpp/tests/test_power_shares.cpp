@@ -129,7 +129,7 @@ TEST(one_each_to_the_smallest_where_slots_are_few) {
   }
 }
 
-// Where parts are 0, who comes first has the rest.
+// If parts are 0, the first job has the rest.
 TEST(nothing_is_left_over) {
   std::vector<Row> rows{{0, 3, 1.0}, {0, 4, 1.0}, {0, 5, 1.0}};
   PowerShares().give(1.0, 5.0, std::span<Row>(rows));

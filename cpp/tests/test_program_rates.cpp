@@ -52,7 +52,7 @@ TEST(rates_never_fall) {
   }
 }
 
-// Four slots do as much as one: seen once, nobody has four again.
+// Four slots do as much as one: after this was seen once, no job gets four again.
 TEST(an_epoch_learns_from_what_is_left) {
   Epoch epoch(4, {});
   Table table;

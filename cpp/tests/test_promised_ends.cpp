@@ -62,7 +62,8 @@ Figures figures_of(const Table& table, const PeriodicLoop& loop) {
   return figures;
 }
 
-// Whoever nobody follows ends as told. Nobody is brought forward where an error costs this much.
+// A job that no other job follows ends as promised. No job is brought forward if an error costs
+// this much.
 TEST(a_batch_ends_as_told) {
   for (int round = 0; round < 60; ++round) {
     Random random(static_cast<std::uint64_t>(round));
@@ -81,7 +82,7 @@ TEST(a_batch_ends_as_told) {
   }
 }
 
-// Newcomers pass nobody if errors cost that much; minima would take slots all the same.
+// New jobs pass no other job if errors cost this much; minima would still take slots.
 TEST(ends_hold_where_errors_cost_most) {
   for (int round = 0; round < 40; ++round) {
     Random random(static_cast<std::uint64_t>(round) + 1000);

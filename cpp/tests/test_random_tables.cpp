@@ -15,7 +15,7 @@ double waiting(std::int64_t job, double t) {
 }
 double stairs(std::int64_t, double t) { return 2.0 * std::floor(t / 3.0); }
 
-// Now and then what nobody plans for: work of any size, limits that clash, times of today's clocks.
+// Now and then unusual input: work of any size, limits that clash, times of today's clocks.
 Table wild_table(Random& random, std::int64_t slots, double now) {
   Shape shape;
   shape.slots = slots;
@@ -105,7 +105,7 @@ TEST(every_objective_in_every_mode) {
   });
 }
 
-// The decision keeps the limits of the instance that it is about, and so does the plan behind it.
+// The decision keeps the limits of its instance, and the plan behind it does, too.
 void check_epoch(Epoch& epoch, const EpochOptions& options, double now) {
   epoch.decide(now);
   const Plan plan = epoch.plan();
@@ -120,7 +120,7 @@ void check_epoch(Epoch& epoch, const EpochOptions& options, double now) {
   Penalties penalties;
   penalties.build(jobs, {&options.kind, 1});
   check_plan(problem, penalties, options.aggregate, plan, epoch.given());
-  // Who has nothing left keeps max(1, min_slots), before all others.
+  // A job without work left keeps max(1, min_slots), before all others.
   double used = 0.0, most = 0.0, minima = 0.0, free = problem.slots;
   const bool fifo = options.policy == EpochPolicy::kFifo;
   for (const std::int64_t low : jobs.min_slots) minima += fifo ? 0.0 : static_cast<double>(low);

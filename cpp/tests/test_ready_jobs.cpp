@@ -52,7 +52,7 @@ TEST(jobs_enter_when_their_flow_came_and_their_parents_ended) {
         time = std::max(time, next);
         ready.arrive(time, end);
         look();
-        // Who came before, while others ended, would have been seen then.
+        // A flow that came before, while others ended, would have been noticed then.
         continue;
       }
       const double later = time + real(random, 0.1, 2.0);

@@ -14,8 +14,8 @@ double pay(const Problem& problem, const Penalties& penalties, std::size_t j, do
   return penalties(j, problem.now + span);
 }
 
-// Where every job may have slots between `low` and `high`, the least objective, slot by slot. A
-// gang may also have none if it `may_wait`.
+// The least objective if every job may have slots between `low` and `high`, slot by slot. A gang
+// may also have none if it `may_wait`.
 double least_objective(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        bool may_wait = false) {
   const auto capacity = static_cast<std::size_t>(problem.slots);

@@ -109,8 +109,8 @@ TEST(events_decisions_and_starts) {
   CHECK_EQUAL(world.scheduler.ended({twice, phase}, 2.0), std::int64_t{2});
 }
 
-// Who looks at no sizes is not told of them: decisions leave estimates alone, and whoever asks for
-// one gets what was learnt all the same.
+// A policy without sizes gets none: decisions leave estimates unchanged, and a caller that asks for
+// one still gets what was learnt.
 TEST(estimates_are_for_those_who_read_them) {
   SchedulerOptions options;
   options.learn = true;

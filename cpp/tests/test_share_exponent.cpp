@@ -43,7 +43,7 @@ TEST(between_what_may_be_where_p_is_not_known) {
   }
 }
 
-// Of work that comes evenly, what is there at any time being little.
+// The load of work that comes evenly, with little work present at any time.
 TEST(load_of_a_stream_and_of_a_batch) {
   ComingLoad stream;
   for (int k = 0; k <= 400; ++k) {
@@ -53,7 +53,7 @@ TEST(load_of_a_stream_and_of_a_batch) {
   }
   CHECK(stream.load(1'000.0, 10.0) < 0.2);
 
-  // What jobs turn out to need counts: tasks that slow each other down, sizes that nobody said.
+  // The real need of jobs counts: tasks that slow each other down, unknown sizes.
   ComingLoad longer;
   for (int k = 0; k <= 400; ++k) {
     longer.came(k, 2.0);

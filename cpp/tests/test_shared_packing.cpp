@@ -55,7 +55,7 @@ TEST(the_steepest_order_of_linear_jobs_is_the_packing) {
   });
 }
 
-// Whatever the rule: pieces do a job's work at its rates, within its limits and the slots.
+// With every rule, pieces do a job's work at its rates, within its limits and the slots.
 TEST(pieces_do_the_work_at_the_rates_of_their_slots) {
   trials(3, 300, [](Random& random) {
     const Shape shape = any_shape(random);

@@ -6,8 +6,8 @@ namespace test_step_table {
 
 using Reals = std::vector<double>;
 
-// Against a list of steps for each row: they stay who they are while others change and leave, and
-// what nobody has any more leaves no room behind.
+// Against a list of steps for each row: they stay the same while others change and leave, and steps
+// that no row has any more leave no room behind.
 TEST(rows_keep_their_steps) {
   trials(1, 50, [](Random& random) {
     StepTable steps;

@@ -34,7 +34,7 @@ void compare(TandemPolicy policy, bool conserving, bool estimated, bool bounce,
     const double map = draw() < 0.1 ? 0.0 : draw();
     const double shuffle = draw() < 0.1 ? 0.0 : 1.3 * draw();
     const double guess_map = estimated ? map * std::exp2(4.0 * draw() - 2.0) : map;
-    // What a map phase releases now is known if both estimates err alike.
+    // The work that a map phase releases now is known if both estimates have the same error.
     const double alike = map > 0.0 ? guess_map / map : 1.0;
     const double guess_shuffle =
         estimated ? shuffle * (errs_alike ? alike : std::exp2(4.0 * draw() - 2.0)) : shuffle;
@@ -111,7 +111,7 @@ TEST(decides_as_the_simulator_on_estimates) {
   }
 }
 
-// What a job cannot use goes down the order; all slots are given, none twice.
+// Slots that a job cannot use go down the order; all slots are given, none twice.
 TEST(limits) {
   TandemEpoch epoch({TandemPolicy::kMaxSrpt, true, false});
   const std::vector<double> arrival(4, 0.0), map{1, 2, 3, 4}, shuffle{4, 3, 2, 1}, most{2, 3, 4, 9};
@@ -164,8 +164,8 @@ bool refuses(F action) {
   return false;
 }
 
-// A share of 2^50 slots is a slot off by rounding: no job gets more than its most, nor all together
-// more than there are.
+// A share of 2^50 slots is a slot off by rounding: no job gets more than its maximum, and all
+// together no more than there are.
 TEST(limits_on_very_many_slots) {
   trials(7, 2000, [](Random& random) {
     TandemEpoch epoch({TandemPolicy::kMaxSrpt, true, false});

@@ -65,7 +65,7 @@ TEST(phases_that_go_on_speak_for_others) {
   const LogMean some = estimates.prior(kMap, {});
   CHECK_NEAR(some.mean, 3.5, 0.1);  // the default says little beside them
   CHECK(some.variance < 0.2 * nothing.variance);
-  // Of the same program.
+  // A run of the same program.
   CHECK(estimates.prior(kMap, sort).mean > some.mean + 0.3);
   CHECK_EQUAL(estimates.prior(kReduce, {}).mean, nothing.mean);
   for (TaskEstimates::Shown& one : shown) estimates.hide(kMap, one);
@@ -117,8 +117,8 @@ TEST(a_program_that_changes) {
   }
 }
 
-// Users who are wrong by a factor in the same way are corrected; those who are wrong at random are
-// believed as far as they were right.
+// Users that err by a constant factor are corrected; statements of users that err at random count
+// as far as they were right.
 TEST(what_users_say_is_corrected) {
   std::mt19937_64 random(1);
   TaskEstimates shifted;
@@ -146,7 +146,7 @@ TEST(earlier_runs_of_a_program) {
   }
   CHECK_NEAR(std::exp(estimates.prior(kMap, {0.0, 0}).mean), 10.0, 0.3);
   CHECK_NEAR(std::exp(estimates.prior(kMap, {0.0, 1}).mean), 1000.0, 30.0);
-  // A program that nobody knows is somewhere between, and it is said how unsure that is.
+  // An unknown program is somewhere between, with its uncertainty.
   const LogMean unknown = estimates.prior(kMap, {0.0, 2});
   CHECK_NEAR(unknown.mean, std::log(100.0), 0.2);
   CHECK(unknown.variance > 10.0 * estimates.prior(kMap, {0.0, 0}).variance);
@@ -192,7 +192,7 @@ TEST(running_tasks_are_censored) {
   }
 }
 
-// Those that finish first are the short ones: their mean alone is too low.
+// Short tasks finish first: their mean alone is too low.
 TEST(short_tasks_do_not_speak_for_all) {
   std::mt19937_64 random(4);
   std::normal_distribution<double> normal;
@@ -291,7 +291,7 @@ TEST(what_was_learnt_is_kept_as_numbers) {
   for (const Phase p : {kMap, kReduce}) {
     for (const std::int64_t group : {-1, 0, 2}) {
       CHECK_EQUAL(again.prior(p, {0.0, group}).mean, estimates.prior(p, {0.0, group}).mean);
-      // Of users whom both know, and of one whom neither does.
+      // Users that both know, and one that neither knows.
       for (const std::size_t user : {0, 7}) {
         const TaskEstimates::Stated told{9.0, group, user};
         CHECK_EQUAL(again.prior(p, told).mean, estimates.prior(p, told).mean);

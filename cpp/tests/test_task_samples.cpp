@@ -73,7 +73,7 @@ TEST(tasks_count_as_if_they_had_run_alone) {
     CHECK_NEAR(seen.mean_alone(p), 0.5 * (std::log(4.0 * slow) + std::log(4.0 * slow + 4.0)),
                1e-12);
   }
-  // What is told of all of them goes before that.
+  // A report about all of them replaces that.
   seen.replace(5.0, 6.0, 13.0);
   CHECK(seen.together);
   CHECK_EQUAL(seen.count, 5.0);

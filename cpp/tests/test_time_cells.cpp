@@ -41,7 +41,7 @@ TEST(cells_cover_the_work_and_costs_follow_the_penalties) {
             return penalties(j, problem.now + std::max(at, earliest));
           };
           const double hair = 1e-10, margin = 1e-7 * (1.0 + cost);
-          // What is done in a cell is done between its ends.
+          // Work in a cell is done between its ends.
           CHECK_AT_MOST(paid(cells.left[t] - hair), cost, margin);
           CHECK_AT_MOST(cost, paid(cells.right[t] + hair), margin);
           if (charge == TimeCells::Charge::kRight) {

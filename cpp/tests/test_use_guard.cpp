@@ -87,7 +87,7 @@ void share_nothing(Make make) {
   });
 }
 
-// Who comes while another one is at it is told so, and the object stays whole.
+// A thread that comes while another one uses the object gets an error, and the object stays whole.
 template <typename Make>
 void take_turns(Make make) {
   auto shared = make();
@@ -106,7 +106,7 @@ void take_turns(Make make) {
   });
   CHECK_EQUAL(served + refused, kThreads * 15);
   CHECK(served > 0);
-  const UseGuard turn(busy);  // nobody has it any more
+  const UseGuard turn(busy);  // no thread has it any more
 }
 
 TEST(objects_in_different_threads_share_nothing) {

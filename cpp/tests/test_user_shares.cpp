@@ -29,7 +29,7 @@ struct Fixture {
 TEST(slots_follow_priorities) {
   Fixture f;
   CHECK((f.of(0, {20, 20, 20}) == std::vector<double>{3, 3, 6}));
-  // What a user cannot use goes to the others, and who wants nothing gets nothing.
+  // Slots that a user cannot use go to the others, and a user without demand gets none.
   CHECK((f.of(0, {20, 20, 2}) == std::vector<double>{5, 5, 2}));
   CHECK((f.of(0, {0, 20, 20}) == std::vector<double>{0, 4, 8}));
   CHECK((f.of(0, {0, 0, 0}) == std::vector<double>{0, 0, 0}));

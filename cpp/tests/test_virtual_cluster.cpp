@@ -55,7 +55,7 @@ struct Fixture {
 };
 
 // 100 reduce tasks of 10 s: with slots of two kinds the five for reduces do them, half a task a
-// second, whatever the job's maps are about; with generic ones the maps take theirs first.
+// second, with any maps of the job; with generic slots the maps take theirs first.
 TEST(speed_is_that_of_the_pool) {
   Fixture separate(false);
   separate.jobs({1000}, {100});
@@ -124,7 +124,7 @@ TEST(order_is_total_work_left) {
   CHECK_NEAR(f.machine.reduces(1), 35.0, 1e-9);
 }
 
-// What the cluster has done is done there, too; who has left is forgotten.
+// Work that the cluster has done is done there, too; jobs that left are forgotten.
 TEST(never_behind_the_cluster) {
   Fixture f(false);
   f.jobs({0, 0}, {8, 40});
@@ -149,7 +149,8 @@ TEST(speed_up_below_linear) {
   CHECK_NEAR(root.machine.reduces(0), 100.0 - std::sqrt(5.0), 1e-9);
 }
 
-// Tasks of no time, of the least and of the longest: it ends, and nobody gets more than there is.
+// Tasks of no time, of the least and of the longest: it ends, and no job gets more slots than there
+// are.
 TEST(any_time_of_tasks) {
   for (const double seconds : {0.0, 5e-324, 1e-300, 1.0, 1e300, 1.7e308}) {
     for (const bool generic : {false, true}) {

@@ -43,7 +43,7 @@ TEST(srpt_finish_unit_by_unit) {
 }
 
 // Two jobs that SRPT ends at once, each with both phases; one of them alone would take two steps,
-// and so do both: what is forced is one step a job.
+// both together two as well: one step a job is forced.
 TEST(srpt_finish_knows_what_two_phases_force) {
   SlottedTable table;
   table.add(3, 1, {1});
@@ -69,7 +69,7 @@ TEST(srpt_finish_far_apart) {
   CHECK_THROWS(srpt_finish(table.view(), 1, finish), "arrivals must not fall");
 }
 
-// Pouring step by step and all at once end in the same state while nobody arrives.
+// Pouring step by step and all at once end in the same state while no job arrives.
 TEST(virtual_srpt_pours_several_steps_at_once) {
   trials(2, 200, [](Random& random) {
     VirtualSrpt slow, fast;

@@ -143,7 +143,7 @@ TEST(large_slot_counts) {
   });
 }
 
-// As many as there may be: nobody has more than there are, or than he can use.
+// As many as there may be: no job has more than there are, or than it can use.
 TEST(huge_slot_counts) {
   trials(8, 500, [](Random& random) {
     const auto jobs = static_cast<std::size_t>(integer(random, 1, 12));

@@ -8,8 +8,8 @@
 namespace malleable::check {
 namespace test_whole_level {
 
-// What the level and the rest say is what the water_filling of all jobs says, from wherever the
-// level is sought.
+// The level and the rest give the same slots as the water-filling of all jobs, from any start of
+// the search.
 TEST(agrees_with_the_water_filling) {
   trials(1, 2000, [](Random& random) {
     const auto n = static_cast<std::size_t>(integer(random, 0, 40));

@@ -12,8 +12,8 @@ namespace malleable {
 
 namespace {
 
-// Sums of work forced before t are off by a few roundings of S t. A level passes where the excess
-// is between 0 and 2 kRounding S t: rounding then cannot lift a bound, whatever the scale of t.
+// Sums of work forced before t are off by a few roundings of S t. A level passes if the excess is
+// between 0 and 2 kRounding S t: rounding then cannot lift a bound at any scale of t.
 constexpr int kRounds = 60;          // of the search for a level, from below
 constexpr int kOwnRounds = 12;       // the same for custom penalties, known only by their values
 constexpr int kLevelHalvings = 200;  // halvings of a bracket of levels

@@ -191,8 +191,8 @@ MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalt
   if (end == first + 1) {
     return {penalties.line(first, now + t), penalties.slope()[first]};
   }
-  // Lower convex hull of the points where the function may bend. Of a custom penalty only the
-  // samples are known, and that it does not fall: each sample holds until the next one.
+  // Lower convex hull of the points where the function may bend. A custom penalty is known only at
+  // the samples and does not fall: each sample holds until the next one.
   hull_t_.clear();
   hull_v_.clear();
   const auto point = [&](double x, double v) {

@@ -87,8 +87,8 @@ void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
     }
     std::sort(by_key_.begin(), by_key_.end(),
               [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
-    // The last portion takes what rounding leaves, and so does the last cell. Each portion leaves
-    // at least one, perhaps of size 0, because a flow must be in some cell.
+    // The last portion and the last cell take what rounding leaves. Each portion leaves at least
+    // one, perhaps of size 0, because a flow must be in some cell.
     std::size_t t = first;
     double room = demand_[t];
     for (std::size_t k = 0; k < by_key_.size(); ++k) {

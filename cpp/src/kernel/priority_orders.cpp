@@ -222,8 +222,8 @@ Index PriorityOrders::take_target(std::size_t& next) {
 }
 
 // Fill the time before each due date: by then the chosen jobs need all their work and the others
-// have run on their minima, whatever the order. Where that overflows, the job whose next step costs
-// least for the work that it frees gives up its target and tries for the next one.
+// have run on their minima, in any order. If that does not fit, the job whose next step costs least
+// for the work that it frees gives up its target and tries for the next one.
 void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalties,
                                  std::span<Index> order) {
   const std::size_t n = problem.size();

@@ -24,7 +24,7 @@ std::uint64_t checksum(std::string_view bytes) {
   return hash;
 }
 
-// Damaged bytes need not be text.
+// Damaged bytes may not be text.
 std::string shown(std::string_view text) {
   std::string safe = "'";
   for (const char c : text.substr(0, 40)) safe += c >= ' ' && c <= '~' ? c : '?';

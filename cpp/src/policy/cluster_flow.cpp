@@ -322,7 +322,7 @@ void ClusterFlow::line_up(Side& side) {
   }
 }
 
-// Targets: what a plan says, or slots go down the order; without rows nobody gets any.
+// Sets targets: those of a plan, or slots down the order; without rows no job gets any.
 void ClusterFlow::hand_out(Side& side, std::span<const Index> rows, double slots, Answer& answer) {
   const std::span<const FlowTable::Flow> flows = side.epoch.flows();
   const auto give = [&](const FlowTable::Flow& told) {

@@ -205,8 +205,7 @@ bool Flex::meet_deadlines(const Problem& problem, const Penalties& penalties, Ag
   if (least == before) return false;
   filled.status = plan.status;
   filled.candidates = plan.candidates;
-  // The bound stays, and so do the start and end of jobs without work, which water-filling does not
-  // set.
+  // Keep the bound, and the start and end of jobs without work, which water-filling does not set.
   filled.lower_bound = plan.lower_bound;
   finish_plan(problem, strict_.finite(), aggregate, completion, lower_bound_, filled, false);
   plan = std::move(filled);

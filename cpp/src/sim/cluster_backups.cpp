@@ -2,10 +2,10 @@
 //
 // They begin in slots that no ready task wants, the largest gain first, at most one for each task,
 // in phases without waiting tasks and with an ended task. The first attempt to end counts; the time
-// of its task runs from the start of the first attempt. The other attempt ends in vain at once, and
-// so does the backup task that began last as soon as a ready task wants its slot. If tasks cannot
-// be taken back, every attempt runs to its end, and the least gain is learnt from backup tasks. If
-// one of two attempts fails or leaves with its node, the other one goes on alone.
+// of its task runs from the start of the first attempt. The other attempt ends in vain at once. If
+// a ready task wants a slot, the backup task that began last ends in vain, too. If tasks cannot be
+// taken back, every attempt runs to its end, and the least gain is learnt from backup tasks. If one
+// of two attempts fails or leaves with its node, the other one goes on alone.
 //
 // With backup tasks each group is one attempt. A search for gains costs O(groups), at most one an
 // epoch. It happens at events, and by a timer after a sixteenth of a task's mean time, or of its

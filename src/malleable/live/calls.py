@@ -173,7 +173,7 @@ class CallRun:
         self._thread = threading.Thread(target=self._go, name="malleable-loop", daemon=True)
         self._thread.start()
 
-    # Of clients: any thread.
+    # Clients: called by any thread.
 
     def ask(self, what: Asked) -> None:
         """Have the loop do this soon; a number: a job of this row may have more calls."""
@@ -335,7 +335,7 @@ class CallRun:
                 pass
         return self.loop.expected
 
-    # Of the loop's thread.
+    # Called by the loop's thread.
 
     def _try_again(self, row: int, number: int) -> None:
         assert self.journal
@@ -403,7 +403,7 @@ class CallRun:
         job = self._job_of(row)
         digest = job.digests.get(number)
         future = job.gone(number)
-        if future is None:  # it was set by somebody else while it ran twice
+        if future is None:  # it was set from outside while it ran twice
             return
         self._over.append((future, event))
         if self.journal and digest and event.status == 0 and event.kind == "ended":
@@ -539,7 +539,7 @@ def _raised(pickled: bytes | mmap) -> BaseException:
         error, text = pickle.loads(pickled)
         assert isinstance(error, BaseException)
         error.__cause__ = RemoteError(text)
-    except BaseException as failed:  # whatever its class does: the loop goes on
+    except BaseException as failed:  # any error of its class: the loop goes on
         return RuntimeError(f"the call raised what cannot be unpickled here: {worded(failed)}")
     return error
 

@@ -41,7 +41,7 @@ def _changed(value: str, how: str | None) -> str:
     if how in ("/", "/."):
         value = value.rpartition("/")[2]
     if how in (".", "/."):
-        value = splitext(value)[0]  # noqa: PTH122 - values need not be paths
+        value = splitext(value)[0]  # noqa: PTH122 - values may not be paths
     return (
         (value.rpartition("/")[0] or "/"[: value.startswith("/")] or ".") if how == "//" else value
     )

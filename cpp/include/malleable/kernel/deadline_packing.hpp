@@ -2,10 +2,10 @@
 //
 // Every job holds its minimum until min(W_j/m_j, D_j). Jobs that need more are poured, earliest
 // deadline first, into the lowest part of the profile of used slots on [0, D_j], at most M_j - m_j
-// high. The profile never rises with time. Where the water level would fall between two integers,
-// the first part of the filled stretch gets the higher one: capacities and maxima are integers, so
-// this costs later jobs nothing, and slots stay whole at all times. Filled stretches merge, so
-// pouring is O(1) amortised except for stretches that a maximum keeps apart.
+// high. The profile never rises with time. If the water level falls between two integers, the first
+// part of the filled stretch gets the higher one: capacities and maxima are integers, so this costs
+// later jobs nothing, and slots stay whole at all times. Filled stretches merge, so pouring is O(1)
+// amortised except for stretches that a maximum keeps apart.
 //
 // A second pass pulls every job forward, in the same order, into free slots: no slot that a job can
 // use now stays idle, and no completion gets later. O(J (pieces per job)) typically, O(J^2) at

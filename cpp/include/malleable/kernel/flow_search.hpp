@@ -7,11 +7,11 @@
 //           the job's start on
 //   keys    a ready list by a key per job (key_search.hpp)
 // The search moves flows within an order (insertions and swaps, first improvement), from several
-// starts and then from perturbations of the best. Step penalties leave plateaus, and so do maxima:
-// there a secondary objective decides (how far behind the steps that were missed, or the deadlines
-// that are aimed at). A candidate is given up once the flows that have ended cost more than the
-// best. Deterministic. One candidate costs one schedule: O(jobs log jobs) and what deadline_greedy
-// and ready_list say.
+// starts and then from perturbations of the best. Step penalties and maxima leave plateaus: there a
+// secondary objective decides (how far behind the steps that were missed, or the deadlines that are
+// aimed at). A candidate is given up once the flows that have ended cost more than the best.
+// Deterministic. One candidate costs one schedule: O(jobs log jobs) and the cost of deadline_greedy
+// or ready_list.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ namespace malleable {
 
 enum class FlowScheduler : std::uint8_t { kChains, kList, kSlack, kKeys };
 
-// What a schedule is made from. `due` (from now, finite) is read by kSlack alone, `key` (of jobs)
-// by kKeys, `order` by the others; improve() moves flows within the order and knows no keys.
+// The data from which a schedule is made. Only kSlack reads `due` (from now, finite), only kKeys
+// `key` (by job), the others `order`; improve() moves flows within the order and ignores keys.
 struct FlowRecipe {
   FlowScheduler scheduler = FlowScheduler::kChains;
   std::vector<Index> order;

@@ -42,7 +42,7 @@ class IndexedHeap {
     place_.resize(count, kNone);
     rank_.resize(count, 0);
   }
-  // Of an item that is not inside.
+  // Sets the rank of an item that is not inside.
   void set_rank(Index item, Index rank) {
     assert(place_[item] == kNone);
     rank_[item] = rank;

@@ -43,7 +43,7 @@ inline double spare_slots(std::size_t jobs) {
   return std::min(0.01, 0.3 / std::sqrt(static_cast<double>(jobs)));
 }
 
-// Rounds keys that are logarithms, so that equal keys are equal in whatever way they were computed.
+// Rounds keys that are logarithms, so that rounding does not separate equal keys.
 inline double rounded_key(double key) { return std::floor(key * 0x1p24 + 0.5) * 0x1p-24; }
 
 class PriorityOrders {

@@ -55,8 +55,8 @@ class ComingLoad {
 
   std::array<Job, kJobs> jobs_{};
   std::uint64_t count_ = 0, present_ = 0;
-  double came_ = 0.0, there_ = 0.0;  // work of all that came, and of those that are there
-  // Of those that left, the last ones most: what was believed when they came, what they took.
+  double came_ = 0.0, there_ = 0.0;  // work of all jobs that came, and of the present jobs
+  // Fading sums over jobs that left: their estimates when they came, and their real slot-seconds.
   double believed_ = 0.0, took_ = 0.0;
 };
 

@@ -1,7 +1,7 @@
 // The time-indexed network of FlowFlex (section 4.2) on a grid that follows the costs.
 //
-// Cells end at even steps and wherever some flow's cost bends or jumps (which need not be a whole
-// number), as far as the work reaches. A cell's room is the most work that the flows could do in
+// Cells end at even steps and wherever some flow's cost bends or jumps (perhaps between whole
+// numbers), as far as the work reaches. A cell's room is the most work that the flows could do in
 // it, given when their jobs can start; at most its length times the slots. A unit of flow j in a
 // cell costs w_j(max(time, earliest completion)) / V_j, where the time is the cell's left end for a
 // bound (all work in a cell is done after its left end) and the right end for deadlines that can be

@@ -44,7 +44,7 @@ class ClosedForm {
   std::span<const double> scale_, low_, high_;
 };
 
-// Orders doubles as integers, so that bisection takes at most 64 steps whatever their scale.
+// Orders doubles as integers, so that bisection takes at most 64 steps at any scale.
 inline std::int64_t price_rank(double x) {
   const auto bits = std::bit_cast<std::int64_t>(x + 0.0);
   return bits >= 0 ? bits : std::int64_t{-0x7fffffffffffffff} - 1 - bits;

@@ -1,8 +1,8 @@
 // Stage 3 of FlowFlex (section 4.3): a schedule of pseudo-jobs becomes one of the jobs themselves.
 //
-// Where a pseudo-job holds h of its r slots for a while, its jobs share that rectangle in the
-// proportion of their maxima, laid into it row by row (McNaughton's wrap-around rule). If the
-// maxima of the jobs before job i add up to D, job i begins after h D / r rows: whole rows by
+// While a pseudo-job holds h of its r slots, its jobs share that rectangle (slots x time) in
+// proportion to their maxima. They are laid into it row by row (McNaughton's wrap-around rule). If
+// the maxima of the jobs before job i add up to D, job i begins after h D / r rows: whole rows by
 // integer division, the rest as a place within the row. So at every moment a job holds floor or
 // ceil of h d / r slots, never more than its maximum d, and all together hold exactly h. Pieces
 // that continue with the same slots are joined. Linear in the jobs of each piece.

@@ -93,8 +93,8 @@ class Adaptive {
                std::span<const double> seconds);
   // Adds a job that has arrived, under a new number.
   void add_job(Index job, Index job_class, Index user);
-  // Sets the number of tasks of the job that a slot of this pool could start now, and of those that
-  // run there.
+  // Sets the number of tasks of the job that a slot of this pool could start now, and of its
+  // running tasks there.
   void set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running, double now);
   // Moves the job to another user.
   void set_user(Index job, Index user, double now);

@@ -15,15 +15,15 @@
 // and follows the order with the best objective until the next event. Orders: arrival, shortest
 // first, seconds times the square root of slots, and shortest first where only a job that waited
 // for long has a reservation. In each of them a job goes first, by arrival, once it has waited for
-// so many times what all work that was here when it came takes on all slots: four times for mean
-// responses, twenty times for slowdowns. Work counts by the part of requested times that jobs have
-// really used so far. The order is chosen again when as many jobs have come or ended as a part in
-// 32 of those that wait.
+// a multiple of the time on all slots of all work that was present when it came: four times for
+// mean responses, twenty times for slowdowns. Work counts by the part of requested times that jobs
+// have really used so far. The order is chosen again when the jobs that came or ended are one for
+// 32 waiting jobs.
 //
-// Nodes in other partitions, and nodes with so much memory and so many GPUs, are cells: what is
-// free is known of each cell. A job starts where its partition has room for all its tasks; a
-// reservation takes cells in their order, those that fewest jobs could use first. The first of the
-// queue is the first of those that may run in a cell, so that no partition waits for another.
+// Nodes of the same partitions, memory and GPUs form a cell; free slots are counted by cell. A job
+// starts if its partition has room for all its tasks. A reservation takes cells in order, first the
+// cells that fewest jobs could use. Each cell has its own first job: the first in the queue that
+// may run there, so that no partition waits for another.
 //
 // Orders WFP3 and UNICEF are from Tang et al. 2009, F1 from Carastan-Santos and de Camargo 2017.
 //

@@ -79,7 +79,7 @@ struct ClusterState {
   std::vector<double> size;         // original work of the whole job, as estimated when it came
   std::vector<Index> present;       // jobs in the system, by arrival
   std::vector<std::uint64_t> came;  // by job: its number in the order of becoming present
-  // Of all known jobs, present or not: place in the order of arrivals, by which ties are broken;
+  // For all known jobs, present or not: place in the order of arrivals, which breaks ties;
   // estimated seconds of a task before the job comes (2 * job + phase); the jobs that it waits for.
   std::vector<Index> rank;
   std::vector<double> believed;
@@ -230,7 +230,7 @@ class ClusterPolicy {
 
   // The answer of a decision, one value a row of the table. A policy sets the values that change.
   // Targets are slots, at least 0; until it is set, a job has target 0 (rank: first_rank). kNode:
-  // slots beyond those that a job holds, for display; `choose` does not read them.
+  // slots in addition to the job's present ones, for display; `choose` does not read them.
   class Answer {
    public:
     Answer(std::vector<double>& value, std::vector<Index>& moved, std::vector<double>& old)

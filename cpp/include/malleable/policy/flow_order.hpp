@@ -69,7 +69,7 @@ class FlowOrder {
   void consider();
   double value(std::span<const Index> order);
 
-  // Of the present decision.
+  // Data of the present decision.
   const FlowsAsJobs* flows_ = nullptr;
   const Penalties* penalties_ = nullptr;
   Aggregate aggregate_ = Aggregate::kSum;

@@ -86,7 +86,7 @@ class Scheduler {
     std::span<const std::int64_t> node = {};   // of ended tasks; -1 or empty: unknown
     std::span<const std::int64_t> task = {};   // of failed tasks; -1 or empty: unknown
     std::span<const double> seconds = {};      // of ended tasks; NaN or empty: unknown
-    // Of `seconds`: the time that a reduce task copied, or would have copied after all maps had
+    // The part of `seconds` in which a reduce task copied, or would have copied after all maps had
     // ended.
     std::span<const double> copying = {};
   };

@@ -1,7 +1,7 @@
 // Free slots in the order in which they became free; if speeds differ, slots of fast nodes first. A
 // ring of nodes for each speed, which never grows.
 //
-// All O(speeds), but for `erase`, O(slots).
+// All O(speeds), except `erase`, O(slots).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where the outputs of finished maps are, and when copying them ends (docs: slow start).
+// The nodes of the outputs of finished maps, and the ends of copying them (docs: slow start).
 //
 // A reduce task first copies: the k-th finished map of n releases one n-th of what each reduce task
 // copies, so that a task that starts at s has copied everything at

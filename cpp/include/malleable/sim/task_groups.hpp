@@ -24,8 +24,8 @@ struct TaskGroup {
   bool fails = false;
   bool parked = false;  // reduce tasks that wait for maps
   bool reads = false;   // a map task that still reads its block
-  // With backup tasks, each group is one attempt: the other one of its task, whether this one holds
-  // a slot beside those that the scheduler knows as running, and its number, from 1.
+  // With backup tasks, each group is one attempt. twin: the other attempt of its task; beside: it
+  // holds a slot in addition to the scheduler's running tasks; then its number, from 1.
   Index twin = kNone;
   bool beside = false;
   Index attempt = 0;

@@ -247,7 +247,7 @@ class HyperQueue(Cluster):
             mine.sending.release()
         return mine.number
 
-    # Of the loop.
+    # The loop.
 
     def start(self, tasks: Sequence[Task]) -> None:
         with self._lock:

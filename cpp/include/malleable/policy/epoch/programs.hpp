@@ -40,7 +40,7 @@ class Programs {
   void state(State& s) { s(program_, work_then_, rates_); }
 
  private:
-  // Of all jobs once some had a program: the program, and the work left at the last decision.
+  // By row, once some job had a program: the program, and the work left at the last decision.
   std::vector<std::int64_t> program_;
   std::vector<double> work_then_;
   ProgramRates rates_;

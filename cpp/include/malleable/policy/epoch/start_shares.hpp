@@ -6,8 +6,8 @@
 // slots for all jobs. For penalties that rise at deadlines the stake grows as these come near, and
 // short jobs come first. Maxima: the job with the worst end comes first, and slots come from jobs
 // that stay better off without them. Tables that are not concave change from corner to corner of
-// their hulls; others by a slot, or by 1/32 of what they have. What is known of a job's rates is
-// kept while its slots stay: O(J) a decision, and O(log J) for each change of slots.
+// their hulls; others by a slot, or by 1/32 of what they have. A job's rates are computed again
+// only when its slots change: O(J) a decision, and O(log J) for each change of slots.
 #pragma once
 
 #include <span>
