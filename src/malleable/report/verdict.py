@@ -11,7 +11,7 @@ from malleable.report.words import change, count, duration, share
 from malleable.simulation import is_fair
 
 _SAME = 0.01  # relative difference of mean responses below which two policies are equal
-_SHORT = 1.0  # difference of mean responses that nobody notices [s]
+_SHORT = 1.0  # difference of mean responses that is too small to notice [s]
 _Row = Mapping[str, Any]
 
 
