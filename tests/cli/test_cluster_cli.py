@@ -149,16 +149,13 @@ def test_reproduce_figure_12(capsys, monkeypatch):
 def test_blocks_that_move_are_shown(capsys):
     Path("jobs.csv").write_text("maps,map_seconds,block\n8,2,500\n")
     Path("cluster.toml").write_text(CLUSTER + "link = 100\n")
-    assert call("--policy", "fair", "--set", "replicas=1", "--json", "s.json", "--details") == 0
+    assert call("--policy", "fair", "--set", "replicas=1", "--json", "s.json") == 0
     out = capsys.readouterr().out
     assert "remote" in out
     shown = json.loads(Path("s.json").read_text(), parse_constant=pytest.fail)
     moved = 1.0 - shown["policies"]["fair"]["locality"]
     assert shown["policies"]["fair"]["remote_bytes"] == pytest.approx(8 * 500 * moved)
-    assert (
-        call("--policy", "fair,fifo", "--set", "replicas=1", "--replications", "2", "--details")
-        == 0
-    )
+    assert call("--policy", "fair,fifo", "--set", "replicas=1", "--replications", "2") == 0
     assert "remote" in capsys.readouterr().out
 
 
@@ -194,16 +191,10 @@ def test_compares_with_fair_at_its_best(capsys):
     ]  # fmt: skip
 
 
-def test_a_grid_shows_tails_and_the_best_fair(capsys):
-    assert call("--policy", "flex,fair", "--grid", "speedup=1,0.5", "--details") == 0
+def test_a_grid_shows_the_best_fair(capsys):
+    assert call("--policy", "flex,fair", "--grid", "speedup=1,0.5") == 0
     out = " ".join(capsys.readouterr().out.split())
-    for words in (
-        "mean response",
-        "p95 of the response",
-        "longest wait",
-        "best FAIR",
-    ):
-        assert words in out
+    assert "mean responses [s]" in out and "best FAIR" in out
     assert "the one with the least mean at that point" in out
 
 
@@ -212,7 +203,7 @@ def test_names_of_users_are_names(capsys):
     header, *rows = JOBS.splitlines()
     named = [row.rsplit(",", 1)[0] + f',"{user}"' for row, user in zip(rows, odd, strict=True)]
     Path("jobs.csv").write_text("\n".join([header, *named, ""]))
-    assert call("--policy", "flex,fair", "--json", "s.json", "--details") == 0
+    assert call("--policy", "flex,fair", "--json", "s.json") == 0
     assert "\x1b" not in capsys.readouterr().out
     flex = json.loads(Path("s.json").read_text())["policies"]["flex"]
     assert set(flex["users"]) == set(odd)

@@ -27,7 +27,7 @@ def call(*more):
 
 
 def test_policies_side_by_side(capsys):
-    assert call("--set", "period=2", "--json", "s.json", "--records", "r.csv", "--details") == 0
+    assert call("--set", "period=2", "--json", "s.json", "--records", "r.csv") == 0
     shown = capsys.readouterr().out
     assert "Jobs(60 jobs" in shown
     assert "late" in shown

@@ -62,14 +62,6 @@ def test_slots_over_time_are_the_attempts(journal, tmp_path):
     assert max(told["slots"][0]["values"]) == pytest.approx(2.0)
 
 
-def test_other_policies_with_the_same_times(journal, tmp_path):
-    _, facts = made_of([journal], tmp_path)
-    rows = {row["policy"]: row for row in facts["table"]["rows"]}
-    assert rows["recorded"]["mean_response"] == pytest.approx((20 + 27) / 2)
-    assert rows["fifo"]["mean_response"] == pytest.approx((20 + 25) / 2)
-    assert facts["counted"] == 2 and facts["slots"] == 2
-
-
 def _record(tmp_path, jobs, attempts, status="done", slots=2, flying=(), stated=()):
     folder = tmp_path / ".malleable"
     folder.mkdir(mode=0o700)
@@ -90,39 +82,13 @@ ALIKE = [{"name": name, "command": ["true"], "over": ["a", "b"]} for name in "xy
 TWICE = [Attempt(job, k, 0, 0, 10.0 * job, 10.0) for job in (0, 1) for k in (0, 1)]
 
 
-def test_a_policy_is_not_compared_with_itself(tmp_path):
-    """The record is that of `auto`: its gain over the record would be its simulation's error."""
-    (path,) = _record(tmp_path, ALIKE, TWICE)
-    page, facts = made_of([path], tmp_path)
-    told = " ".join(facts["verdict"])
-    assert facts["subject"] == "auto" and facts["baseline"] == "fair"
-    assert "it really took" not in told and "than in the record" not in told
-    assert (
-        "a simulation of Short jobs first (auto), which ran," in told
-        and "not said which one ran" not in page
-    )
-    assert "a simulation of Short jobs first (auto), which ran when" in " ".join(
-        texts(parsed(page)).split()
-    )
-
-
-def test_a_job_with_a_failed_task_has_an_end(tmp_path):
-    attempts = [each._replace(status=each.job == each.task == 1) for each in TWICE]
-    (path,) = _record(tmp_path, ALIKE, attempts)
-    _, facts = made_of([path], tmp_path)
-    rows = {row["policy"]: row for row in facts["table"]["rows"]}
-    assert facts["counted"] == 2 and rows["recorded"]["mean_response"] == pytest.approx(15.0)
-
-
-def test_a_run_that_goes_on_is_not_judged_by_the_jobs_that_have_ended(tmp_path):
+def test_slots_of_a_run_that_goes_on_are_at_most_those_that_there_are(tmp_path):
     for path in _record(
         tmp_path, ALIKE, TWICE[:3], "running", flying=[RunningTasks(1, 9, 10.0, 10.0)]
     ):
         page, facts = made_of([path], tmp_path)
         parsed(page)
-    assert facts["counted"] == 2 and facts["baseline"] == "fair"
-    assert "recorded" not in {row["policy"] for row in facts["table"]["rows"]}
-    assert "take the mean time of their job's tasks" in facts["verdict"][1]
+    assert facts["verdict"][0].startswith("The run goes on: ") and 'id="policies"' not in page
     told = facts["run"]["over_time"]
     assert (
         max(sum(layers) for layers in zip(*(own["values"] for own in told["slots"]), strict=True))
@@ -156,13 +122,10 @@ def _begun(tmp_path, kind="commands"):
 
 
 def test_a_run_that_is_not_over(tmp_path):
-    """What is left is simulated as well, with the times that are known."""
     _, facts = made_of([_begun(tmp_path)], tmp_path)
     jobs = {job["name"]: job for job in facts["run"]["jobs"]}
     assert facts["run"]["status"] == "killed" and jobs["first"]["left"] == 2
-    assert facts["work"] == pytest.approx(4 * 10.0 + 2 * 10.0)
-    assert facts["baseline"] == "fair" and jobs["first"]["ended"] is None
-    assert any("not ended" in text for text in facts["assumed"])
+    assert jobs["first"]["ended"] is None
 
 
 def test_calls_have_no_commands(tmp_path):

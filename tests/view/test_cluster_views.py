@@ -79,11 +79,11 @@ def test_one_run(capsys):
     assert simulation_dict(result)["slowdown"]["flex"][0]["half"] is None
 
 
-def test_one_table_answers_unless_details_are_asked_for(capsys):
+def test_one_table_answers(capsys):
     result = mb.simulate(make(1), POLICIES, cluster=CLUSTER, rng=1)
-    shown = text_of(simulation_tables(result, details=False), capsys)
-    assert "response [s]" in shown and "over fair" in shown and "--details" in shown
-    assert "fairness" not in shown and "stretch by" not in shown
+    shown = text_of(simulation_tables(result), capsys)
+    assert shown.count("──") and shown.count("response [s]") == 1 and "over fair" in shown
+    assert "late" not in shown  # no job has a deadline
 
 
 def test_tables_stay_readable_with_many_policies(capsys):
@@ -93,12 +93,10 @@ def test_tables_stay_readable_with_many_policies(capsys):
     lines = shown.splitlines()
     head = next(k for k, line in enumerate(lines) if "response [s]" in line)
     assert lines[head].split()[-1] == "makespan"
-    # Every policy by its name, with six whole cells.
+    # Every policy by its name, with whole cells.
     for name, line in zip(names, lines[head + 2 :], strict=False):
         assert line.split()[0] == name
-        assert line.count("+-") == 6
-    head = next(k for k, line in enumerate(lines) if "stretch by slot-seconds" in line)
-    assert "10^2: " in lines[head]
+        assert line.count("+-") >= 4
 
 
 def test_cells():
@@ -149,7 +147,7 @@ def grid():
 
 def test_grid(grid, capsys):
     shown = text_of(replications_tables(grid), capsys)
-    assert "longest wait" in shown
+    assert "mean responses" in shown
     listed = replications_dict(grid)["grid"]
     assert [(one["load"], one["speedup"], one["estimates"]) for one in listed][:3] == [
         (0.6, 1.0, 0.0),

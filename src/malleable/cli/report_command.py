@@ -85,8 +85,7 @@ def run(asked: argparse.Namespace) -> int:
         check_page()
     wanted = _asked(asked)
     if len(asked.files) == 1 and is_journal(Path(asked.files[0])):
-        with counting_bar("policies") as tell:
-            found = run_facts(asked.files[0], asked.number, wanted, tell)
+        found = run_facts(asked.files[0], asked.number, wanted.command)
     else:
         if asked.number is not None:
             raise ValueError("--run: needs a journal of runs")

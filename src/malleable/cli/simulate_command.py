@@ -95,7 +95,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
     told = "draw the distribution of responses, or of a grid the mean responses"
     add("--plot FILE", told)
-    add("--details", "also show tables of fairness, slots, flows and sizes of jobs", bool)
     add("--options", "only list all options of clusters (--set) and of traces (--read)", bool)
     reading_arguments(parser)
     output_arguments(parser)
@@ -261,7 +260,7 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> i
         note(idle)
     return outputs.give(
         lambda: {"reading": case.read_as, **simulation_dict(shown)},
-        [case.read_as, *simulation_tables(shown, rivals, asked.details)],
+        [case.read_as, *simulation_tables(shown, rivals)],
         result.complete,
         records=lambda path: result.write_records(path, asked.force),
         task_records=lambda path: result.write_tasks(path, asked.force),
@@ -304,7 +303,7 @@ def _replicated(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> int
         return ended(False)
     return outputs.give(
         lambda: {"reading": case.read_as, **replications_dict(found)},
-        [case.read_as, *replications_tables(found, None, rivals, asked.details)],
+        [case.read_as, *replications_tables(found, None, rivals)],
         found.complete,
         plot=lambda path: image_bytes(found.plot(), path),
     )

@@ -16,14 +16,12 @@ from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.submitted import SUBMITTED, Submission, last_submission
 from malleable.live.status import run_status
 from malleable.view.live import (
-    draw_run,
     failure_groups,
     failure_json,
     failure_lines,
     status_json,
     status_table,
 )
-from malleable.view.text import wall_time
 
 _SINGLE = 30  # up to this many failures are shown one by one
 JOURNAL = ".malleable/journal.sqlite"
@@ -40,7 +38,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     journal_arguments(parser)
     told = "show tasks that did not end well: what happened, their commands, and the end of their standard"
     add("--failed", f"{told} error", bool)
-    add("--plot FILE", "draw tasks over time (PNG, SVG, PDF ...)")
     output_arguments(parser)
 
 
@@ -79,23 +76,15 @@ def run(asked: argparse.Namespace) -> int:
 
     Nothing is written to the journal.
     """
-    outputs = Outputs(asked, pictures=["plot"], inputs=[asked.journal])
+    outputs = Outputs(asked, inputs=[asked.journal])
     with read_journal(asked.journal, asked.number, asked.failed) as (journal, _):
-        if asked.failed and asked.plot:
-            asked.usage("--plot: shows all tasks, not with --failed")
         if asked.failed:
             return _failed(journal, asked.number, outputs)
         status = run_status(journal, asked.number)
-        attempts = list(journal.attempts(status.number)) if asked.plot else []
-
-    def plot(path: str) -> None:
-        names = [job.name for job in status.jobs]
-        title = f"run {status.number}, {status.status}: {wall_time(status.now)}"
-        draw_run(attempts, path, outputs.force, names=names, title=title)
 
     held = status.rule.startswith(NOTHING_STARTS)
     rule = [[status.rule if held else f"auto: {status.rule}"]] if status.rule else []
-    return outputs.give(lambda: status_json(status), [status_table(status), *rule], plot=plot)
+    return outputs.give(lambda: status_json(status), [status_table(status), *rule])
 
 
 def _failed(journal: Journal, number: int | None, outputs: Outputs) -> int:

@@ -26,7 +26,7 @@ _DASHES = {"--": "6 3", ":": "2 3", "-.": "8 3 2 3"}
 _SUPERFLUOUS = re.compile(
     r'<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->| id="[\w.]+_\d+"', re.DOTALL
 )
-_FONT = re.compile(r"font: ([^'\"]*?)'[^;\"]*")
+_FONT = re.compile(r"'DejaVu Sans'[^;\"]*")
 AREAS = ("blue", "ochre", "green", "violet", "sky", "red", "rose", "ink")
 """Colours of the areas of a stack, by place."""
 
@@ -140,10 +140,10 @@ def _svg(draw: Callable[[Any], None], names: tuple[str, str], told: str, kind: s
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.spines["bottom"].set_color(_STRONG)
         axes.tick_params(length=0, which="both")
-        axes.grid(axis="y", color=_LINE)
+        axes.grid(axis="y", which="both", color=_LINE)
         axes.set_axisbelow(True)
         drawn = image_bytes(figure, "chart.svg", salt=kind + told).decode()
     svg = _SUPERFLUOUS.sub("", drawn[drawn.index("<svg ") + 5 :])
     label = escape(printable(told), quote=True)
     head = f'<svg class="chart {kind}" role="img" aria-label="{label}" '
-    return head + _colored(_FONT.sub(r"font: \1system-ui, sans-serif", svg))
+    return head + _colored(_FONT.sub("system-ui, sans-serif", svg))

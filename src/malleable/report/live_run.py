@@ -1,33 +1,26 @@
 """The facts of a run, from its journal: slots and memory by job over time, failures, what each job waited for,
-why slots were given. Other policies are simulated with the times of its tasks on as many slots."""
+why slots were given."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.arrays import attributes
-from malleable.cluster.nodes import Cluster
-from malleable.cluster.table import ClusterJobs
+from malleable import _core
 from malleable.display import counted
 from malleable.live.failures import failures
 from malleable.live.jobs_file import Job, described_jobs
 from malleable.live.journal import Attempt, Decided, Journal, RunningTasks
 from malleable.live.status import RunStatus, run_status
-from malleable.report.facts import Asked, facts, ramp
-from malleable.report.scenarios import Tell
-from malleable.report.study import Study, checksums, load_of, with_record
-from malleable.report.units import units_of
+from malleable.report.facts import ramp
+from malleable.report.study import checksums
 from malleable.report.words import duration
-from malleable.traces.recorded_schedule import RecordedSchedule, in_use
-from malleable.validation import MOST_SLOTS
 from malleable.view.text import fields_of, plain
 
 WINDOWS = 120
@@ -39,7 +32,6 @@ _OF_JOB = (
     *("tasks", "done", "failed", "left", "retried", "backup_tasks", "backups_won"),
     *("wasted_slot_seconds", "ended", "risk"),
 )
-_LEAST = 1e-6  # least seconds of a task
 _MAGIC = b"SQLite format 3\0"
 
 
@@ -66,22 +58,25 @@ class _Run(NamedTuple):
     flying: dict[int, RunningTasks]
 
 
-def run_facts(
-    path: str, number: int | None, asked: Asked, progress: Tell | None = None
-) -> dict[str, Any]:
-    """The facts of a run, by default the last one of the journal. JournalError or ValueError: not a journal,
-    no such run, or no task of it has ended."""
+def run_facts(path: str, number: int | None, command: str) -> dict[str, Any]:
+    """The facts of a run, by default the last one of the journal; ``command`` is what the page says made it.
+    JournalError or ValueError: not a journal, or no such run."""
     run = _read(path, number)
-    study = _study(path, run)
-    quick = Asked(**{**vars(asked), "quick": True, "recorded_policy": run.policy})
-    found = facts(study, quick, progress)
     title = f"run {run.status.number} of {Path(path).name}"
-    head = {"kind": "run", "title": title, "run": _own(run)}
     told: dict[str, Any] = plain(
-        {**found, **head, "verdict": [*_verdict(run), *found["verdict"] * found["compared"]]}
+        {
+            "kind": "run",
+            "title": title,
+            "verdict": [_verdict(run)],
+            "warnings": [],
+            "skipped": [],
+            "files": checksums(path),
+            "version": _core.__version__,
+            "command": command,
+            "complete": True,
+            "run": _own(run),
+        }
     )
-    if study.schedule is None:
-        told["trust"]["missing"] = "The run is not over, so no simulation is compared with it."
     return told
 
 
@@ -108,92 +103,6 @@ def _read(path: str, number: int | None) -> _Run:
         comes = [max(0.0, at) if math.isfinite(at) else 0.0 for at in first]
     how = row.kind, row.policy, row.objective, row.began
     return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, flying)
-
-
-def _study(path: str, run: _Run) -> Study:
-    """The tasks that ended well as jobs to simulate; a run that is over is a record, too."""
-    count = len(run.jobs)
-    seconds: list[list[float]] = [[] for _ in range(count)]
-    start = np.full(count, np.inf)
-    for each in run.attempts:
-        start[each.job] = min(start[each.job], each.began)
-    for each in _first_good(run.attempts):
-        seconds[each.job].append(each.seconds)
-    seconds = [
-        own + [_usual(run, k, seconds)] * run.status.jobs[k].left for k, own in enumerate(seconds)
-    ]
-    slots = max(1, min(run.status.slots, MOST_SLOTS))
-    users = ["user"] if any(job.user for job in run.jobs) else []
-    told_of = ["weight", "deadline", "name", *users]
-    jobs = ClusterJobs(
-        [len(own) for own in seconds],
-        seconds,
-        arrival=run.comes,
-        min_map_slots=[min(job.min_slots, slots) for job in run.jobs],
-        after=run.after if any(run.after) else None,
-        **attributes(run.jobs, *told_of),
-    )
-    cluster = Cluster([{"name": "node", "slots": slots}])
-    groups = {"user": jobs.user} if jobs.user else {}
-    told = Study(
-        files=checksums(path),
-        format=f"journal of runs ({run.kind})",
-        jobs=jobs,
-        cluster=cluster,
-        units=units_of(jobs, cluster, groups),
-        load=load_of(jobs, cluster),
-        assumed=_assumed(run),
-    )
-    if run.status.status != "done":
-        return told
-    whole = np.array([own.left == 0 and own.done > 0 for own in run.status.jobs])
-    end = np.array([own.ended for own in run.status.jobs])
-    times = np.array(run.comes), np.where(whole, start, np.nan), np.where(whole, end, np.nan)
-    moments, used = _used(run.attempts)
-    told = with_record(told, RecordedSchedule(*times, moments, used, int(used.max(initial=0.0))))
-    return Study(**{**vars(told), "waits_tell": bool(whole.any()), "warnings": []})
-
-
-def _first_good(attempts: Sequence[Attempt]) -> Iterable[Attempt]:
-    good: dict[tuple[int, int], Attempt] = {}
-    for each in attempts:
-        if each.status == 0:
-            kept = good.setdefault((each.job, each.task), each)
-            if each.began + each.seconds < kept.began + kept.seconds:
-                good[each.job, each.task] = each
-    return good.values()
-
-
-def _usual(run: _Run, job: int, seconds: Sequence[Sequence[float]]) -> float:
-    """Seconds of a task that has not ended: its job's mean, else the estimate, else the mean of all tasks."""
-    told = run.status.jobs[job].seconds
-    every = [each for own in seconds for each in own]
-    known = seconds[job] or ([told] if told > 0.0 else every)
-    return math.fsum(known) / len(known) if known else 1.0
-
-
-def _assumed(run: _Run) -> list[str]:
-    told = [
-        "In simulations a task takes as long as it did in the run; attempts that failed are left out, and so "
-        "is the time between tasks."
-    ]
-    if any(job.left for job in run.status.jobs):
-        told.append(
-            "Tasks that have not ended take the mean time of their job's, or what is believed."
-        )
-    if any(job.max_slots is not None for job in run.jobs):
-        told.append(
-            "Simulations do not know max_slots: a job may run as many tasks at once as it has."
-        )
-    if any(job.memory for job in run.jobs):
-        told.append("Simulations do not know memory, which may have kept tasks from running.")
-    return told
-
-
-def _used(attempts: Sequence[Attempt]) -> tuple[Any, Any]:
-    begin = np.array([each.began for each in attempts])
-    one = np.ones(len(begin))
-    return in_use([begin, begin + np.array([each.seconds for each in attempts])], [one, -one])
 
 
 def _own(run: _Run) -> dict[str, Any]:
@@ -319,7 +228,7 @@ def _reasons(run: _Run) -> list[dict[str, Any]]:
     ]
 
 
-def _verdict(run: _Run) -> list[str]:
+def _verdict(run: _Run) -> str:
     told = run.status
     tasks, done = (sum(getattr(job, name) for job in told.jobs) for name in ("tasks", "done"))
     failed = sum(job.failed for job in told.jobs)
@@ -337,10 +246,4 @@ def _verdict(run: _Run) -> list[str]:
     text += (
         f"; {late:,} of {due:,} deadlines {'was' if late == 1 else 'were'} missed" if due else ""
     )
-    if told.status == "done" or len(told.jobs) < 2:
-        return [text + "."]
-    return [
-        f"{text}.",
-        "What follows takes for granted that tasks which have not ended take the mean time of their job's "
-        "tasks.",
-    ]
+    return text + "."

@@ -85,7 +85,7 @@ def page(facts: Mapping[str, Any]) -> str:
         "counted": counted,
         "bar": _bar,
     }
-    view = _of_trace(facts) | (_charts_of_run(facts) if facts["kind"] == "run" else {})
+    view = _of_run(facts) if facts["kind"] == "run" else _of_trace(facts)
     drawn = {name: markup(own) if name.endswith("_chart") else own for name, own in view.items()}
     style, script = ((_TEMPLATES / name).read_text() for name in ("style.css", "script.js"))
     template = environment.get_template(f"{facts['kind']}.html")
@@ -228,7 +228,7 @@ def _load(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {"loads": True, "load_keys": names, "load_chart": chart}
 
 
-def _charts_of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
     run = facts["run"]
     told = run["over_time"]
     found: dict[str, Any] = {"slots_by_job_chart": "", "memory_chart": ""}
@@ -262,7 +262,7 @@ def report_parts(facts: Mapping[str, Any]) -> list[Any]:
             columns.append((head, lambda row, own=column: _cell(row, own)))  # type: ignore[misc]
     return [
         *facts["verdict"],
-        *([columns_table("", facts["table"]["rows"], columns)] if facts["compared"] else []),
+        *([columns_table("", facts["table"]["rows"], columns)] if facts.get("compared") else []),
         *(f"note: {text}" for text in (*facts["warnings"], *facts["skipped"])),
     ]
 

@@ -1,8 +1,7 @@
-"""Live runs for people: how far jobs are, when they are expected to end, what failed, and a picture."""
+"""Live runs for people: how far jobs are, when they are expected to end, and what failed."""
 
 from __future__ import annotations
 
-import heapq
 import math
 import os
 import re
@@ -14,13 +13,10 @@ from typing import Any
 
 from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
-from malleable.live.journal import Attempt
 from malleable.live.journal_rows import ExpectedEnd
 from malleable.live.ledger import JobState, Progress
 from malleable.live.shell_text import quoted
 from malleable.live.status import JobStatus, RunStatus
-from malleable.view.clock import Clock
-from malleable.view.drawing import label_times, new_figure, picture
 from malleable.view.text import (
     Column,
     Table,
@@ -346,50 +342,3 @@ def failure_json(failure: Failure) -> dict[str, Any]:
     if failure.task < 0:
         found["task"] = None
     return {**found, "last_lines": failure.last_lines()}
-
-
-_NAMED = 12  # jobs in the legend
-_BAD = "#d62728"
-
-
-def lanes(attempts: Sequence[Attempt]) -> list[int]:
-    """The row of each attempt, the lowest free one, so that no two of a row overlap. Attempts are in the
-    order of their beginnings. O(n log n)."""
-    free: list[int] = []
-    busy: list[tuple[float, int]] = []
-    found = []
-    for each in attempts:
-        while busy and busy[0][0] <= each.began + 1e-9:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        lane = heapq.heappop(free) if free else len(busy)
-        heapq.heappush(busy, (each.began + each.seconds, lane))
-        found.append(lane)
-    return found
-
-
-@picture
-def draw_run(attempts: Sequence[Attempt], names: Sequence[str], title: str) -> Any:
-    """Attempts of a run that have ended, with a red edge if they failed; ``names`` of jobs by row."""
-    ordered = sorted(attempts, key=lambda each: (each.began, each.job, each.task))
-    rows = lanes(ordered)
-    height = max(rows, default=0) + 1
-    figure = new_figure(10.0, min(12.0, 1.6 + 0.22 * height))
-    axes = figure.add_subplot()
-    used = sorted({each.job for each in ordered})
-    for place, job in enumerate(used):
-        own = [(each, row) for each, row in zip(ordered, rows, strict=True) if each.job == job]
-        edges = [_BAD if each.status else "white" for each, _ in own]
-        axes.barh(
-            [row for _, row in own], [each.seconds for each, _ in own],
-            left=[each.began for each, _ in own], height=0.86, color=f"C{place % 10}",
-            edgecolor=edges, linewidth=[1.4 if each.status else 0.3 for each, _ in own],
-            label=names[job] if place < _NAMED else None,
-        )  # fmt: skip
-    axes.set_ylim(height - 0.4, -0.6)
-    axes.set_yticks([])
-    axes.set_ylabel(counted(height, "slot"))
-    label_times(axes, Clock())
-    axes.set_title(title, loc="left")
-    if used:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    return figure

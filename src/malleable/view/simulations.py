@@ -20,47 +20,38 @@ from malleable.view.text import (
     table,
 )
 
-# By model and title: the metrics, or one over another. A metric that no policy has gets no column.
-# A column's head is in _HEADS, or the metric's name.
-_TABLES: dict[str, dict[str, tuple[str, ...]]] = {
-    "tandem": {
-        "policy, times in s": (
-            *("mean_response", "mean_response/lower_bound", "mean_stretch"),
-            *("p50", "p95", "p99", "max_response", "longest_wait"),
-            *("map_utilisation", "shuffle_utilisation"),
-        )
-    },
-    "slotted": {
-        "policy, times in slots": (
-            *("mean_response", "ratio", "tight_ratio", "p50", "p95", "p99", "max_response"),
-            *("longest_wait", "utilisation", "unfinished"),
-        )
-    },
-    "jobs": {
-        "response [s]": (
-            *("mean_response", "mean_stretch", "p50", "p95", "p99"),
-            *("max_response", "longest_wait"),
+# By model: what the first column is called, and the metrics, or one over another. A metric that no policy has,
+# or that is 0 for all, gets no column. A column's head is in _HEADS, or the metric's name.
+_TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tandem": (
+        "policy, times in s",
+        (
+            "mean_response",
+            "mean_response/lower_bound",
+            "mean_stretch",
+            "p50",
+            "p95",
+            "longest_wait",
         ),
-        "loop": (
-            *("mean_tardiness", "max_tardiness", "tardy_share", "end_error"),
-            *("utilisation", "idle_assigned", "overload", "decisions", "unfinished"),
+    ),
+    "slotted": (
+        "policy, times in steps",
+        ("mean_response", "ratio", "tight_ratio", "p50", "p95", "longest_wait", "unfinished"),
+    ),
+    "jobs": (
+        "response [s]",
+        (
+            *("mean_response", "p50", "p95", "longest_wait", "mean_tardiness", "tardy_share"),
+            *("end_error", "utilisation", "idle_assigned", "unfinished"),
         ),
-    },
-    "cluster": {
-        "response [s]": ("mean_response", "p50", "p95", "p99", "longest_wait", "makespan"),
-        "flows [s]": (
-            *("flow_response", "flow_p95", "flow_max_response", "flow_longest_wait"),
-            *("flow_stretch", "flow_max_stretch"),
+    ),
+    "cluster": (
+        "response [s]",
+        (
+            *("mean_response", "p50", "p95", "longest_wait", "flow_response", "flow_p95"),
+            *("missed_deadlines", "dissatisfaction", "remote_bytes", "makespan"),
         ),
-        "fairness": (
-            *("mean_stretch", "max_stretch", "jain_fairness", "missed_deadlines"),
-            *("dissatisfaction", "user_fairness"),
-        ),
-        "slots": (
-            *("map_utilisation", "reduce_utilisation", "locality", "remote_bytes"),
-            *("lost_slots", "idle_slots", "churn"),
-        ),
-    },
+    ),
 }
 _HEADS = {
     "mean_response": "mean response",
@@ -70,30 +61,15 @@ _HEADS = {
     "p50": "median p50",
     "utilisation": "busy",
     "mean_tardiness": "mean tardiness [s]",
-    "max_tardiness": "max tardiness [s]",
     "tardy_share": "late",
     "end_error": "promised ends off by",
     "idle_assigned": "idle until next",
-    "overload": "overloaded",
-    "jain_fairness": "evenness of stretch (Jain)",
     "missed_deadlines": "late",
     "dissatisfaction": "short of minimum share",
-    "user_fairness": "gap between users",
-    "lost_slots": "slots short of target",
-    "idle_slots": "idle while tasks wait",
-    "churn": "slots taken away",
-    "locality": "local",
     "remote_bytes": "remote [B]",
 }
 # Endings of names of shares.
-_SHARES = (
-    "utilisation",
-    "locality",
-    "share",
-    "idle_assigned",
-    "overload",
-    "end_error",
-)
+_SHARES = ("utilisation", "share", "idle_assigned", "end_error")
 _AXES = {"load": "load", "speedup": "p", "estimates": "sigma", "period": "period [s]"}
 _DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
 _ALL = 1e-9
@@ -139,14 +115,16 @@ def _cell(summary: Summary1, metric: str) -> str:
     return interval_cell(value, metric.endswith(_SHARES))
 
 
-def _metrics(
-    title: str, metrics: Sequence[str], summary: Summary, best: str | None = None
-) -> list[Any]:
+def _metrics(model: str, summary: Summary, best: str | None) -> list[Any]:
     """A table of metrics; with ``best``, the best FAIR, also the mean response over that of FAIR."""
+    title, metrics = _TABLES[model]
     there = [
         name
         for name in metrics
-        if any(not math.isnan(_interval(_value(own, name)).mean) for own in summary.values())
+        if any(
+            mean and not math.isnan(mean)
+            for mean in (_interval(_value(own, name)).mean for own in summary.values())
+        )
     ]
     heads = [_HEADS.get(name, name.replace("_", " ")) for name in there]
     rows = {policy: [_cell(own, name) for name in there] for policy, own in summary.items()}
@@ -154,48 +132,28 @@ def _metrics(
         heads.insert(1, f"over {best}")
         for policy, cells in rows.items():
             cells.insert(1, f"{_mean(summary, policy) / base:.3f}")
-    return _by_policy(title, heads, rows)
-
-
-def _by_policy(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[Any]:
     lines = [(policy, *cells) for policy, cells in rows.items()]
     return [table("", (title, *heads), lines)] if heads else []
 
 
-def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) -> list[Any]:
-    there = [k for k, count in enumerate(jobs) if count]
-    heads = [f"{f'from 10^{k}' if k else 'below 10'}: {counted(jobs[k], 'job')}" for k in there]
-    rows = {
-        policy: [
-            interval_cell(own[k]) if k < len(own) and _interval(own[k]).mean else "-" for k in there
-        ]
-        for policy, own in stretch.items()
-    }
-    return _by_policy("stretch by slot-seconds", heads, rows)
-
-
-def simulation_tables(
-    result: SimulationResult, rivals: Sequence[str] = (), details: bool = True
-) -> list[Any]:
-    """One run: a table, with ``details`` all that the model has, and where policies lose to the best FAIR.
-    ``rivals`` are FAIR's settings of the comparison alone; only the best one is shown."""
-    stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
-    return _tables(result, result.model, stretch, rivals, details)
+def simulation_tables(result: SimulationResult, rivals: Sequence[str] = ()) -> list[Any]:
+    """One run: a table, and for which sizes policies are worse than the best FAIR. ``rivals`` are FAIR's
+    settings of the comparison alone; only the best one is shown."""
+    return _tables(result, result.model, rivals)
 
 
 def replications_tables(
     found: Replications,
     most: int | None = None,
     rivals: Sequence[str] = (),
-    details: bool = True,
 ) -> list[Any]:
     """The same with confidence intervals; of a grid, responses at every point, or the first ``most``."""
     if found.points != [{}]:
-        return _grid_tables(found, most, rivals, details)
+        return _grid_tables(found, most, rivals)
     return [
         f"{counted(len(found.seeds), 'replication')}, means and half widths of "
         f"{100 * found.confidence:g} % intervals",
-        *_tables(found, found.done[0].model, found.by_size, rivals, details),
+        *_tables(found, found.done[0].model, rivals),
     ]
 
 
@@ -209,25 +167,11 @@ def best_fair(summary: Summary) -> str | None:
     return min(fairs, key=lambda policy: _mean(summary, policy), default=None)
 
 
-def _tables(
-    found: SimulationResult | Replications,
-    model: str,
-    stretch: Mapping[str, Sequence[Value]],
-    rivals: Sequence[str],
-    details: bool,
-) -> list[Any]:
+def _tables(found: SimulationResult | Replications, model: str, rivals: Sequence[str]) -> list[Any]:
     best = best_fair(found.summary) if model in _DECADES else None
     hidden = set(rivals) - {best}
     summary = {policy: own for policy, own in found.summary.items() if policy not in hidden}
-    stretch = {policy: own for policy, own in stretch.items() if policy not in hidden}
-    (first, metrics), *others = _TABLES[model].items()
-    parts = _metrics(first, metrics, summary, best)
-    for title, metrics in others if details else ():
-        parts += _metrics(title, metrics, summary)
-    if model not in _DECADES:
-        return parts
-    jobs: list[int] = next((count.tolist() for count, _ in found.slowdown.values()), [])
-    parts += _size_tables(jobs, stretch) if details else ["--details shows all tables"]
+    parts = _metrics(model, summary, best)
     if rivals:
         parts.append(f"{best}: the best of fair{_tried(rivals)}")
     if best is not None:
@@ -256,50 +200,26 @@ def _losses(slowdown: Mapping[str, tuple[Any, Any]], best: str) -> list[str]:
     return lines
 
 
-# Metrics of responses that tables of a grid show.
-_OF_GRID = {
-    "mean_response": "mean response",
-    "p95": "p95 of the response",
-    "longest_wait": "longest wait",
-}
-
-
-def _grid_tables(
-    found: Replications, most: int | None, rivals: Sequence[str], details: bool
-) -> list[Any]:
+def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -> list[Any]:
     columns = [name for name in found.policies if name not in rivals]
-    axes = list(found.points[0])
-    at_points = [(point, found.at(**point)) for point in found.points]
-    heads = (*(_AXES.get(axis, axis) for axis in axes), *columns, *(["best FAIR"] * bool(rivals)))
-    parts: list[Any] = _grid_words(found, rivals)
-    for metric, title in list(_OF_GRID.items())[: None if details else 1]:
-        rows = [_grid_row(*each, metric, columns, rivals) for each in at_points[:most]]
-        parts.append(table(title, heads, rows))
-    if hidden := len(found.points) - len(found.points[:most]):
+    heads = [_AXES.get(axis, axis) for axis in found.points[0]]
+    heads += [*columns, *(["best FAIR"] * bool(rivals))]
+    rows = []
+    for point in found.points[:most]:
+        own = found.at(**point).summary
+        best = [best_fair(own)] if rivals else []
+        cells = [_cell(own[name], "mean_response") for name in (*columns, *best) if name]
+        rows.append([*map(_axis_text, point.values()), *cells])
+    parts: list[Any] = [*_grid_words(found, rivals), table("", heads, rows)]
+    if hidden := len(found.points) - len(rows):
         parts.append(f"and {counted(hidden, 'point')} more")
     return parts
-
-
-def _grid_row(
-    point: Mapping[str, Any],
-    own: Replications,
-    metric: str,
-    columns: Sequence[str],
-    rivals: Sequence[str],
-) -> list[str]:
-    cells = [
-        *map(_axis_text, point.values()),
-        *(_cell(own.summary[name], metric) for name in columns),
-    ]
-    best = best_fair(own.summary) if rivals else None
-    cells += [] if best is None else [_cell(own.summary[best], metric)]
-    return cells
 
 
 def _grid_words(found: Replications, rivals: Sequence[str]) -> list[str]:
     words = {"speedup": "s tasks do s^p", "estimates": "policies see sizes times exp(sigma Z)"}
     told = ", ".join(words[axis] for axis in found.points[0] if axis in words)
-    lines = [f"responses [s]; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}"]
+    lines = [f"mean responses [s]; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}"]
     if rivals:
         lines.append(
             f"best FAIR: of fair{_tried(rivals)} the one with the least mean at that point"
