@@ -41,8 +41,7 @@ def replicated():
 def test_every_metric_has_an_interval(replicated, capsys):
     shown = text_of(replications_tables(replicated), capsys)
     heads = (
-        "mean", "median", "p95", "p99", "longest wait", "makespan", "mean stretch", "(Jain)", "late",
-        "minimum", "between", "short of", "tasks wait", "taken away", "stretch by slot-seconds",
+        "mean", "median", "p95", "longest", "makespan",
     )  # fmt: skip
     for head in heads:
         assert head in shown
@@ -82,8 +81,8 @@ def test_one_run(capsys):
 def test_one_table_answers(capsys):
     result = mb.simulate(make(1), POLICIES, cluster=CLUSTER, rng=1)
     shown = text_of(simulation_tables(result), capsys)
-    assert shown.count("──") and shown.count("response [s]") == 1 and "over fair" in shown
-    assert "late" not in shown  # no job has a deadline
+    assert shown.count("response [s]") == 1 and "over fair" in shown
+    assert "flow" not in shown  # a column that no policy has
 
 
 def test_tables_stay_readable_with_many_policies(capsys):

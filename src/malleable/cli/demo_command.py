@@ -2,34 +2,31 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from malleable.cli.bench_command import measured
-from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.outputs import ended
 from malleable.cli.snapshot import take_snapshot
 from malleable.cli.streams import note
 from malleable.cli.terminal import adder, progress_bar, read_file, reading_arguments, show
-from malleable.files.writing import check_targets, write_file
+from malleable.files.writing import write_file
 from malleable.jobs.generate import bimodal_jobs
 from malleable.jobs.table import Jobs, check_slots
 from malleable.planning import plan
 from malleable.view.clock import moment_text
 from malleable.view.drawing import check_drawing, image_bytes
-from malleable.view.latency import cases_of, latency_dict, latency_tables
+from malleable.view.latency import cases_of, latency_tables
 from malleable.view.plan_pictures import draw_packings
 from malleable.view.text import (
     Column,
     Table,
     columns_table,
     counted,
-    fields_of,
     number,
     percent,
-    plain,
     printable,
     wall_time,
 )
@@ -52,11 +49,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     reading_arguments(parser)
     add("--seed", "seed of the generated workload", int, 1)
     add("--output DIR", "folder of pictures", default="out")
-    output_arguments(parser)
+    add("--force", "overwrite existing files", bool)
 
 
 class _Workload(NamedTuple):
-    name: str
     picture: str
     title: str
     jobs: Jobs
@@ -69,46 +65,27 @@ def run(asked: argparse.Namespace) -> int:
     """Compare FLEX, FAIR and FIFO on a generated workload, and on a trace if you name one. Show how long a
     decision takes, and draw the schedules.
 
-    Each part is shown as soon as it is done. After Ctrl-C the finished parts are kept.
+    Each part is shown as soon as it is done.
     """
-    outputs = Outputs(asked, inputs=[asked.trace])
     workloads = [_generated(asked.seed), *([_trace(asked)] if asked.trace else [])]
-    folder = _folder(asked, workloads)
-    say: Callable[..., None] = (lambda *_: None) if outputs.to_stdout else show
-    result: dict[str, Any] = {}
-    complete = True
-    try:
-        for each in workloads:
-            rows = _compared(each)
-            title = f"{each.title}: {counted(len(each.jobs), 'job')}, {counted(each.slots, 'slot')}"
-            say(_table(rows, title))
-            if folder is not None:
-                say(f"picture of the packings: {_drawn(each, folder, asked.force)}", "")
-            sizes = {"jobs": len(each.jobs), "slots": each.slots, "now": each.now}
-            result[each.name] = {**sizes, "rows": plain(rows)}
-        cases = cases_of(("a", "b"), (_LATENCY_JOBS,), ("flex",), ("sum:response",))
-        found, complete = measured(cases, _LATENCY_EPOCHS)
-        if complete:
-            say(*latency_tables(found))
-            result["latency"] = latency_dict(found)
-    except KeyboardInterrupt:
-        complete = False
-    return outputs.give(lambda: result, [], complete)
+    folder = _folder(asked)
+    for each in workloads:
+        show(_compared(each))
+        if folder is not None:
+            show(f"picture of the packings: {_drawn(each, folder, asked.force)}", "")
+    cases = cases_of(("a", "b"), (_LATENCY_JOBS,), ("flex",), ("sum:response",))
+    found, complete = measured(cases, _LATENCY_EPOCHS)
+    show(*latency_tables(found))
+    return ended(complete)
 
 
-def _folder(asked: argparse.Namespace, workloads: Sequence[_Workload]) -> Path | None:
-    folder = Path(asked.output)
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"--output {folder}: not a folder")
+def _folder(asked: argparse.Namespace) -> Path | None:
     try:
         check_drawing()
     except ImportError as error:
         note(f"no pictures: {error}")
         return None
-    if folder.is_dir():
-        targets = {f"--output ({each.name})": folder / each.picture for each in workloads}
-        check_targets(targets, asked.force, [asked.trace] if asked.trace else [])
-    return folder
+    return Path(asked.output)
 
 
 def _generated(seed: int) -> _Workload:
@@ -116,7 +93,7 @@ def _generated(seed: int) -> _Workload:
         raise ValueError(f"--seed {seed}: must be at least 0")
     title = f"Generated workload (bimodal_jobs, seed {seed})"
     jobs = bimodal_jobs(_JOBS, _SLOTS, rng=seed)
-    return _Workload("generated", "packing.png", title, jobs, _SLOTS, 0.0, _GENERATED)
+    return _Workload("packing.png", title, jobs, _SLOTS, 0.0, _GENERATED)
 
 
 def _trace(asked: argparse.Namespace) -> _Workload:
@@ -127,25 +104,12 @@ def _trace(asked: argparse.Namespace) -> _Workload:
     for line in told:
         note(line)
     title = f"{asked.trace} at {moment_text(now)}"
-    return _Workload("trace", "trace-packing.png", title, jobs, slots, now, _TRACE)
+    return _Workload("trace-packing.png", title, jobs, slots, now, _TRACE)
 
 
-class _Row(NamedTuple):
-    """One policy under one objective; ``ratio`` is the value over the best of the compared policies (None if
-    that is not positive)."""
-
-    objective: str
-    policy: str
-    status: str
-    value: float
-    lower_bound: float
-    gap: float | None
-    ratio: float | None
-    seconds: float
-
-
-def _compared(each: _Workload) -> list[_Row]:
-    rows = []
+def _compared(each: _Workload) -> Table:
+    """Each policy under each objective; its ratio is the value over the best of all, if that is positive."""
+    rows: list[tuple[str, Any, float]] = []
     with progress_bar("plans") as advance:
         for objective in each.objectives:
             plans = []
@@ -153,12 +117,18 @@ def _compared(each: _Workload) -> list[_Row]:
                 plans.append(plan(each.jobs, each.slots, objective, policy, now=each.now))
                 advance("plans", len(each.objectives) * len(_POLICIES))
             best = min(made.value for made in plans)
-            for made in plans:
-                ratio = made.value / best if 0.0 < best < math.inf else None
-                told = fields_of(made, "policy", "status", "value", "lower_bound", "gap")
-                seconds = made.timing["seconds"]
-                rows.append(_Row(objective, **told, ratio=ratio, seconds=seconds))
-    return rows
+            rows += [(objective, made, best) for made in plans]
+    columns: list[Column] = [
+        ("objective", lambda row: row[0] if row[1].policy == _POLICIES[0] else ""),
+        ("policy", lambda row: row[1].policy.upper()),
+        ("value", lambda row: number(row[1].value)),
+        ("lower bound", lambda row: number(row[1].lower_bound)),
+        ("gap", lambda row: percent(row[1].gap)),
+        ("ratio to best", lambda row: f"{row[1].value / row[2]:.3f}" if row[2] > 0.0 else "-"),
+        ("time", lambda row: wall_time(row[1].timing["seconds"])),
+    ]
+    title = f"{each.title}: {counted(len(each.jobs), 'job')}, {counted(each.slots, 'slot')}"
+    return columns_table(title, rows, columns, left=2)
 
 
 def _drawn(each: _Workload, folder: Path, force: bool) -> str:
@@ -167,17 +137,3 @@ def _drawn(each: _Workload, folder: Path, force: bool) -> str:
     path = folder / each.picture
     write_file(path, image_bytes(draw_packings(plans), path), force)
     return printable(str(path))
-
-
-def _table(rows: Sequence[_Row], title: str) -> Table:
-    first = {row.objective: row for row in reversed(rows)}
-    columns: list[Column] = [
-        ("objective", lambda row: row.objective if first[row.objective] is row else ""),
-        ("policy", lambda row: row.policy.upper()),
-        ("value", lambda row: number(row.value)),
-        ("lower bound", lambda row: number(row.lower_bound)),
-        ("gap", lambda row: percent(row.gap)),
-        ("ratio to best", lambda row: "-" if row.ratio is None else f"{row.ratio:.3f}"),
-        ("time", lambda row: wall_time(row.seconds) + f" ({row.status})" * (row.status != "ok")),
-    ]
-    return columns_table(title, rows, columns, left=2)

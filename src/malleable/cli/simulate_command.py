@@ -20,18 +20,13 @@ from malleable.cli.terminal import (
 )
 from malleable.cli.workers import workers
 from malleable.cluster.events import is_events
-from malleable.cluster.jobs_from_events import jobs_from_events
-from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.table import ClusterJobs
-from malleable.display import counted
 from malleable.policies import idle_effort
 from malleable.replications import replicate
-from malleable.report.study import reshaped, slots_said, spread_jobs, stated
+from malleable.report.study import stated, study
 from malleable.results import merged
 from malleable.simulation import MODELS, model_of, other_fairs, parsed_option, simulate
 from malleable.traces import Trace
-from malleable.traces.converting import left_out
-from malleable.traces.merging import between
 from malleable.view.drawing import image_bytes
 from malleable.view.option_page import option_page
 from malleable.view.simulations import (
@@ -40,6 +35,7 @@ from malleable.view.simulations import (
     simulation_dict,
     simulation_tables,
 )
+from malleable.view.text import fields_of
 
 
 class _Model(NamedTuple):
@@ -63,7 +59,7 @@ _MODELS = {
     "jobs": _Model("malleable jobs in a loop", "flex,fair,fifo", "slots", ""),
 }
 _RIGID = "auto,easy,easy-sjf,conservative,fcfs"
-_OF_CLUSTERS = ("cluster", "spread", "rigid", "malleable", "task_records")
+_OF_CLUSTERS = ("cluster", "spread", "rigid", "malleable", "since", "until", "task_records")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,28 +123,15 @@ def run(asked: argparse.Namespace) -> int:
 
 def _case(asked: argparse.Namespace) -> _Case:
     given = dict(parsed_option(text, f"--read {text}") for text in asked.read or ())
-    if is_events(asked.file):
-        jobs, place = jobs_from_events(asked.file)
-        model, read_as = "cluster", f"{jobs!r}, recorded events"
+    options: dict[str, Any] = {"objective": asked.objective, "load": asked.load}
+    source = asked.file if is_events(asked.file) else read_file(asked.file, asked)
+    model = asked.model or ("cluster" if source is asked.file else _guessed(asked, source))
+    if model == "cluster":
+        jobs, read_as = _of_cluster(asked, source, given, options)
     else:
-        trace = read_file(asked.file, asked)
-        model = asked.model or _guessed(asked, trace)
-        trace = between(trace, asked.since, asked.until)
-        converter = MODELS[model][2]
-        with warnings_as_notes():
-            jobs = getattr(trace, converter)(**given)
-        assumed = ", ".join(stated(trace, given, converter))
-        read_as = f"{jobs!r}, read as {trace.format}{' with ' * bool(assumed)}{assumed}"
-        place = None
-        if isinstance(jobs, ClusterJobs):
-            jobs, place = _of_cluster(asked, trace, jobs)
-    _refuse_others(asked, model)
-    options = {
-        "objective": asked.objective,
-        "load": asked.load,
-        **_size(asked, model, place),
+        jobs, read_as = _of_table(asked, model, source, given, options)
+    options |= {
         "estimates": _estimates(asked, _MODELS[model].word),
-        "trace": asked.task_records is not None or None,
         **dict(parsed_option(text, f"--set {text}") for text in asked.set or ()),
     }
     options = {name: own for name, own in options.items() if own is not None}
@@ -157,6 +140,50 @@ def _case(asked: argparse.Namespace) -> _Case:
     usual = _RIGID if rigid else _MODELS[model].policies
     names = [name.strip() for name in (asked.policy or usual).split(",")]
     return _Case(model, jobs, read_as, options, names)
+
+
+def _of_cluster(
+    asked: argparse.Namespace, source: Any, given: dict[str, Any], options: dict[str, Any]
+) -> tuple[ClusterJobs, str]:
+    """The jobs, and how they were read; a load determines the slots when the jobs are simulated."""
+    size = fields_of(asked, "cluster", "slots", "load")
+    later = any(text.startswith("load=") for text in asked.grid or ())
+    if later and asked.cluster is asked.slots is None:
+        size["load"] = 1.0
+    how = fields_of(asked, "spread", "seed", "rigid", "malleable")
+    window = asked.since, asked.until
+    told = study([source], **size, **how, window=window, reading=given)
+    named = [text for text in told.assumed if " = " in text]
+    for text in (*told.skipped, *(text for text in told.assumed if text not in named)):
+        note(text)
+    if size["load"] is None:
+        options["cluster"] = told.cluster
+    options["trace"] = asked.task_records is not None
+    assumed = ", ".join(named)
+    return told.jobs, f"{told.jobs!r}, read as {told.format}{' with ' * bool(assumed)}{assumed}"
+
+
+def _of_table(
+    asked: argparse.Namespace,
+    model: str,
+    trace: Trace,
+    given: dict[str, Any],
+    options: dict[str, Any],
+) -> tuple[Any, str]:
+    """The jobs of another model, and how they were read."""
+    for name in _OF_CLUSTERS:
+        if getattr(asked, name) not in (None, False):
+            asked.usage(f"--{name.replace('_', '-')}: of --model cluster, and this is {model}")
+    slots = _MODELS[model].slots
+    if asked.slots is not None and not slots:
+        asked.usage(f"--slots: --model {model} has capacities: --set map_capacity=C")
+    if slots:
+        options[slots] = asked.slots
+    converter = MODELS[model][2]
+    with warnings_as_notes():
+        jobs = getattr(trace, converter)(**given)
+    assumed = ", ".join(stated(trace, given, converter))
+    return jobs, f"{jobs!r}, read as {trace.format}{' with ' * bool(assumed)}{assumed}"
 
 
 def _guessed(asked: argparse.Namespace, trace: Trace) -> str:
@@ -174,56 +201,6 @@ def _guessed(asked: argparse.Namespace, trace: Trace) -> str:
         meant = f"--model {model} ({_MODELS[model].told})"
         note(f"a {trace.format}, simulated with {meant}; {ways} is possible, too")
     return model
-
-
-def _of_cluster(
-    asked: argparse.Namespace, trace: Trace, jobs: ClusterJobs
-) -> tuple[ClusterJobs, Cluster | None]:
-    """The jobs as asked, and the cluster that they ran on if the trace says it."""
-    rows = trace.task_rows()
-    if why := left_out(trace, rows):
-        note(f"{counted(len(trace) - len(rows), 'job')} of {len(trace):,} left out: {why}")
-    jobs = reshaped(jobs, asked.rigid, asked.malleable, asked.seed)
-    if asked.spread is not None:
-        jobs = spread_jobs(jobs, asked.spread, asked.seed)
-    said = slots_said(trace, rows)
-    if said is None:
-        return jobs, None
-    if (asked.slots, asked.load, asked.cluster) == (None, None, None) and not _varies(
-        asked, "load"
-    ):
-        note(said.told)
-    return jobs, Cluster([{"name": "node", "slots": said.slots}])
-
-
-def _varies(asked: argparse.Namespace, name: str) -> bool:
-    return any(text.startswith(f"{name}=") for text in asked.grid or ())
-
-
-def _refuse_others(asked: argparse.Namespace, model: str) -> None:
-    for name in _OF_CLUSTERS if model != "cluster" else ():
-        if getattr(asked, name) not in (None, False):
-            asked.usage(f"--{name.replace('_', '-')}: of --model cluster, and this is {model}")
-
-
-def _size(asked: argparse.Namespace, model: str, ran_on: Cluster | None) -> dict[str, Any]:
-    """The slots as asked, or as the file says; none if a load determines them."""
-    if model == "cluster":
-        if sum(own is not None for own in (asked.slots, asked.load, asked.cluster)) > 1:
-            raise ValueError("give only one of --slots, --load and --cluster")
-        if asked.cluster is not None:
-            return {"cluster": read_cluster(asked.cluster, max_size=asked.max_size)}
-        if asked.slots is not None:
-            return {"cluster": Cluster([{"name": "node", "slots": asked.slots}])}
-        if asked.load is not None or _varies(asked, "load"):
-            return {}
-        if ran_on is None:
-            raise ValueError("how large is the cluster? give --slots N, --load L or --cluster FILE")
-        return {"cluster": ran_on}
-    name = _MODELS[model].slots
-    if asked.slots is not None and not name:
-        asked.usage(f"--slots: --model {model} has capacities: --set map_capacity=C")
-    return {} if asked.slots is None else {name: asked.slots}
 
 
 def _estimates(asked: argparse.Namespace, word: str) -> Any:

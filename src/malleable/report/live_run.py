@@ -1,5 +1,4 @@
-"""The facts of a run, from its journal: slots and memory by job over time, failures, what each job waited for,
-why slots were given."""
+"""The facts of a run, from its journal: slots and memory by job over time, failures, and what jobs waited for."""
 
 from __future__ import annotations
 
@@ -117,7 +116,6 @@ def _own(run: _Run) -> dict[str, Any]:
             fields_of(each, *_OF_FAILURE) | {"last_line": " ".join(each.last_lines(1))}
             for each in run.failures
         ],
-        "reasons": _reasons(run),
     }
 
 
@@ -214,18 +212,6 @@ def _spans(run: _Run) -> tuple[Any, Any, Any, Any, Any]:
     job, *columns = zip(*rows, strict=True)
     begin, end, width, memory = map(np.array, columns)
     return np.array(job, dtype=np.int64), begin, end, width, memory
-
-
-def _reasons(run: _Run) -> list[dict[str, Any]]:
-    count: Counter[str] = Counter()
-    slots: Counter[str] = Counter()
-    for one in run.decisions:
-        count[one.why] += 1
-        slots[one.why] += one.slots
-    return [
-        {"why": why, "decisions": times, "slots": slots[why] / times}
-        for why, times in count.most_common()
-    ]
 
 
 def _verdict(run: _Run) -> str:

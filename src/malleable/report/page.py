@@ -21,7 +21,7 @@ _SAME = 1e-6  # numbers that differ by less are equal
 _ROWS = 20  # rows of a table of values over time
 _SHOWN = (
     "mean_response", "p50_response", "p95_response", "p99_response", "mean_wait", "p95_wait", "longest_wait",
-    "mean_slowdown", "missed_deadlines", "utilisation", "idle_slots",
+    "mean_slowdown", "missed_deadlines", "utilisation",
 )  # fmt: skip
 _FAMILY = {"wait": "wait", "response": ""}
 EXTRA = "'malleable[report]'"

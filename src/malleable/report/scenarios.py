@@ -3,7 +3,6 @@ settings, loads from 0.5 to 1.1 by the rate of arrivals, and rigid jobs of which
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -78,18 +77,6 @@ def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]
     return found
 
 
-def _bare(jobs: ClusterJobs, cluster: Cluster) -> ClusterJobs:
-    """The same without texts of files, because a job's name may be of any length."""
-    made = copy.copy(jobs)
-    made.name = None
-    for field in ("program", *(() if cluster.users else ("user",))):
-        own = getattr(jobs, field)
-        if own is not None:
-            number = {text: f"{k}" for k, text in enumerate(dict.fromkeys(own))}
-            setattr(made, field, tuple(number[text] for text in own))
-    return made
-
-
 def _sim(of: Scenario) -> Key:
     """What a simulation depends on."""
     return id(of.jobs), of.policy
@@ -114,10 +101,6 @@ def run_all(
     done = dict.fromkeys(range(len(runs)), 0)
     total = sum(len(each.jobs) for each in runs)
 
-    bare: dict[int, ClusterJobs] = {}
-    for each in runs:
-        bare.setdefault(id(each.jobs), _bare(each.jobs, cluster))
-
     def one(k: int) -> Found:
         def tell(entered: int, _: int) -> None:
             if stop.is_set():
@@ -126,7 +109,7 @@ def run_all(
             if progress is not None:
                 progress(sum(done.values()), total)
 
-        return _run(runs[k], bare[id(runs[k].jobs)], cluster, seed, tell)
+        return _run(runs[k], cluster, seed, tell)
 
     found: dict[Key, Found] = {}
     with ThreadPoolExecutor(max(1, workers)) as pool:
@@ -147,8 +130,8 @@ def run_all(
     return found, True
 
 
-def _run(asked: Scenario, jobs: ClusterJobs, cluster: Cluster, seed: int, tell: Tell) -> Found:
-    result = simulate(jobs, asked.policy, cluster=cluster, progress=tell, rng=seed)
+def _run(asked: Scenario, cluster: Cluster, seed: int, tell: Tell) -> Found:
+    result = simulate(asked.jobs, asked.policy, cluster=cluster, progress=tell, rng=seed)
     records = result.records or {}
     schedule = asked.units.schedule(
         records["job_id"], records["starting_time"], records["finish_time"]

@@ -96,7 +96,7 @@ class Study(Read):
 
 
 def study(
-    paths: Sequence[str],
+    sources: Sequence[str | Trace],
     *,
     cluster: str | Cluster | None = None,
     slots: int | None = None,
@@ -109,11 +109,11 @@ def study(
     options: Mapping[str, Any] | None = None,
     reading: Mapping[str, Any] | None = None,
 ) -> Study:
-    """Read files of one format (or one file of events), and say on which cluster their jobs are to run.
+    """Read files or traces of one format (or one file of events), and say on which cluster their jobs run.
 
     Parameters
     ----------
-    paths : sequence of str
+    sources : sequence of str or Trace
     cluster, slots, load
         At most one: nodes (a TOML file), a number of slots for all tasks, or the load. By default what the
         file says, or else the most slots that were ever in use at once.
@@ -136,11 +136,11 @@ def study(
     heard: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if len(paths) == 1 and is_events(paths[0]):
-            jobs, ran_on = jobs_from_events(paths[0])
+        if isinstance(sources[0], str) and len(sources) == 1 and is_events(sources[0]):
+            jobs, ran_on = jobs_from_events(sources[0])
             found = Read(jobs, "recorded events", ran_on=ran_on)
         else:
-            found = _read(paths, options or {}, dict(reading or {}), window)
+            found = _read(sources, options or {}, dict(reading or {}), window)
         heard += dict.fromkeys(str(warning.message) for warning in caught)
     found.skipped += heard
     found.jobs = reshaped(_spread(found, spread, seed), rigid, malleable, seed)
@@ -148,7 +148,7 @@ def study(
     units = units_of(found.jobs, place, found.groups)
     since = _since(found)
     told = Study(
-        files=[each for path in paths for each in checksums(path)],
+        files=[each for path in sources if isinstance(path, str) for each in checksums(path)],
         cluster=place,
         units=units,
         rigid_share=_share(found.jobs, found.jobs.rigid),
@@ -178,12 +178,15 @@ def _share(jobs: ClusterJobs, chosen: Any) -> float:
 
 
 def _read(
-    paths: Sequence[str],
+    sources: Sequence[str | Trace],
     options: Mapping[str, Any],
     given: dict[str, Any],
     window: Window,
 ) -> Read:
-    trace = between(merged([read(source_of(path), **options) for path in paths]), *window)
+    traces = [
+        each if isinstance(each, Trace) else read(source_of(each), **options) for each in sources
+    ]
+    trace = between(merged(traces), *window)
     cut = "task_seconds" not in given and _uncut(trace)
     if cut:
         given["task_seconds"] = _piece(trace)

@@ -97,7 +97,6 @@ COLUMNS = (
     Column("mean_wait", "mean", "duration", f"Mean wait: {_UNTIL} first task starts."),
     Column("p50_wait", "median", "duration", "Half of the jobs wait at most this long."),
     Column("p95_wait", "p95", "duration", "95 of 100 jobs wait at most this long."),
-    Column("p99_wait", "p99", "duration", "99 of 100 jobs wait at most this long."),
     Column(
         "longest_wait", "longest", "duration", "The longest wait of any job for its first task."
     ),
@@ -108,10 +107,6 @@ COLUMNS = (
     ),
     Column("missed_deadlines", "late", "count", "Jobs with a deadline that end after their deadline."),
     Column("utilisation", "in use", "share", "Share of slots with a task, until the last job has ended."),
-    Column(
-        "idle_slots", "idle slots", "amount",
-        "Slots without a task, on average until the last job has ended.",
-    ),
 )  # fmt: skip
 
 _RESPONSE, _WAIT = "response time", "wait"
