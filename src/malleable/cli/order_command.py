@@ -11,25 +11,9 @@ from malleable.files.reading import parse_seconds
 from malleable.live.control import order
 from malleable.live.orders import SETTINGS
 
-_TOLD = {
-    "pause": (
-        "Pause a job of a run: no more tasks of the job start, and running tasks go on. The "
-        "run does not end before the job is resumed."
-    ),
-    "resume": "Let a job of a run go on that was paused.",
-    "cancel": (
-        "End a job of a run: no more tasks of the job start, running tasks are ended, and jobs that come "
-        "after the job are skipped."
-    ),
-    "set": "Change settings of a job of a run, or the slots of the whole run, from now on.",
-}
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     verb = parser.prog.split()[-1]
-    parser.description = (
-        f"{_TOLD[verb]} The run must still go on: it is the run that writes to the journal."
-    )
     add = adder(parser)
     if verb == "set":
         add("job JOB", "name of the job", nargs="?")
@@ -55,7 +39,10 @@ def _setting(text: str, usage: Any) -> tuple[str, float | int | None]:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Give the order to the run, and print its answer."""
+    """Change a job of a run, or the run. A paused job starts no more tasks, and its running tasks go on. A
+    cancelled job's tasks are ended, and jobs that come after it are skipped. The run must still go on: it is
+    the run that writes to the journal.
+    """
     journal = Path(asked.journal)
     if asked.verb == "set" and asked.slots is not None:
         show(order(journal, {"do": "slots", "slots": asked.slots}))

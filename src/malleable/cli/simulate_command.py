@@ -154,7 +154,8 @@ def _of_cluster(
     window = asked.since, asked.until
     told = study([source], **size, **how, window=window, reading=given)
     named = [text for text in told.assumed if " = " in text]
-    for text in (*told.skipped, *(text for text in told.assumed if text not in named)):
+    sentences = [text for text in told.assumed if text not in named and size["load"] is None]
+    for text in (*told.skipped, *sentences):
         note(text)
     if size["load"] is None:
         options["cluster"] = told.cluster

@@ -1,4 +1,4 @@
-"""The facts of a run, from its journal: slots and memory by job over time, failures, and what jobs waited for."""
+"""The facts of a run, from its journal: slots by job over time, failures, and waits of jobs."""
 
 from __future__ import annotations
 
@@ -177,41 +177,27 @@ def _held_by(run: _Run, job: int, since: float, until: float) -> str:
 def _over_time(run: _Run) -> dict[str, Any]:
     last = max([run.status.now, *(each.began + each.seconds for each in run.attempts)], default=0.0)
     if not last > 0.0 or not (run.attempts or run.flying):
-        return {"time": [], "slots": [], "memory": []}
+        return {"time": [], "slots": []}
     edges = np.linspace(0.0, last, WINDOWS + 1)
-    job, begin, end, width, memory = _spans(run)
+    rows = [(each.job, each.began, each.began + each.seconds, 1.0) for each in run.attempts]
+    flying = run.flying.items()
+    rows += [(job, own.began, run.status.now, float(own.tasks)) for job, own in flying]
+    job, begin, end, width = map(np.array, zip(*rows, strict=True))
     order = np.argsort(-np.bincount(job, (end - begin) * width, len(run.jobs)), kind="stable")
     order = order[np.isin(order, job)]
     rest = np.sort(order[LAYERS:])
     layers = [([k], run.jobs[k].name) for k in order[:LAYERS].tolist()]
     layers += [(rest.tolist(), counted(len(rest), "other job"))] if len(rest) else []
-
-    def filled(values: Any, most: float = math.inf) -> list[dict[str, Any]]:
-        found = []
-        for rows, _ in layers:
-            chosen = np.isin(job, rows)
-            whole = ramp(begin[chosen], values[chosen], edges)
-            whole -= ramp(end[chosen], values[chosen], edges)
-            found.append(np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0))
-        # Running tasks may still wait for a slot, and the run notices ends a little later.
-        part = most / np.maximum(sum(found), most) if math.isfinite(most) else 1.0
-        named = zip(layers, found, strict=True)
-        return [{"name": name, "values": (means * part).tolist()} for (_, name), means in named]
-
-    slots = filled(width, float(run.status.slots))
-    shown = filled(memory) if memory.any() else []
-    return {"time": edges.tolist(), "slots": slots, "memory": shown}
-
-
-def _spans(run: _Run) -> tuple[Any, Any, Any, Any, Any]:
-    rows = [
-        (each.job, each.began, each.began + each.seconds, 1.0, each.memory) for each in run.attempts
-    ]
-    flying = run.flying.items()
-    rows += [(job, own.began, run.status.now, float(own.tasks), 0.0) for job, own in flying]
-    job, *columns = zip(*rows, strict=True)
-    begin, end, width, memory = map(np.array, columns)
-    return np.array(job, dtype=np.int64), begin, end, width, memory
+    found = []
+    for chosen in (np.isin(job, own) for own, _ in layers):
+        whole = ramp(begin[chosen], width[chosen], edges) - ramp(end[chosen], width[chosen], edges)
+        found.append(np.maximum(np.diff(whole) / (edges[1] - edges[0]), 0.0))
+    # Running tasks may still wait for a slot, and the run notices ends a little later.
+    most = float(run.status.slots)
+    part = most / np.maximum(sum(found), most)
+    named = zip(layers, found, strict=True)
+    slots = [{"name": name, "values": (means * part).tolist()} for (_, name), means in named]
+    return {"time": edges.tolist(), "slots": slots}
 
 
 def _verdict(run: _Run) -> str:

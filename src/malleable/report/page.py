@@ -23,7 +23,6 @@ _SHOWN = (
     "mean_response", "p50_response", "p95_response", "p99_response", "mean_wait", "p95_wait", "longest_wait",
     "mean_slowdown", "missed_deadlines", "utilisation",
 )  # fmt: skip
-_FAMILY = {"wait": "wait", "response": ""}
 EXTRA = "'malleable[report]'"
 
 
@@ -97,12 +96,16 @@ def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
     rows = facts["table"]["rows"]
     by_name = {row["policy"]: row for row in rows}
     view: dict[str, Any] = {
-        "columns": _columns(rows),
+        "columns": _there(rows),
         "best": _best(rows),
         "subject": by_name.get(facts["subject"]) if facts["compared"] else None,
         "base": by_name.get(_headline_base(facts)),
         "unfinished": [row for row in rows if row.get("unfinished")],
-        "glossary": [*words.GLOSSARY, *_told_columns(rows), *_told_policies(rows)],
+        "glossary": [
+            *words.GLOSSARY,
+            *((one.head, one.told) for one in _there(rows)),
+            *_told_policies(rows),
+        ],
         "beside": _beside(facts),
         "first": facts["time"]["time"][0] if facts["time"]["time"] else 0.0,
         "mover_kinds": _mover_kinds(facts),
@@ -136,18 +139,6 @@ def _there(rows: Sequence[Mapping[str, Any]]) -> list[words.Column]:
     return [one for one in words.COLUMNS if any(row.get(one.key) is not None for row in rows)]
 
 
-def _family(column: words.Column) -> str:
-    return words.FAMILIES.get(column.key.rpartition("_")[2], "")
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    families: dict[str, list[dict[str, Any]]] = {}
-    for place, column in enumerate(_there(rows), 1):
-        family = _family(column) or "jobs and slots"
-        families.setdefault(family, []).append({**column._asdict(), "place": place})
-    return list(families.items())
-
-
 def _best(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """By column the policy with the least value, if policies differ."""
     found = {}
@@ -160,11 +151,6 @@ def _best(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         if own and max(own)[0] > min(own)[0] * (1 + _SAME):
             found[column.key] = min(own, key=lambda pair: pair[0])[1]
     return found
-
-
-def _told_columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    heads = ((_family(column), column) for column in _there(rows))
-    return [(f"{of}, {one.head}" if of else one.head, one.told) for of, one in heads]
 
 
 def _told_policies(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
@@ -231,7 +217,7 @@ def _load(facts: Mapping[str, Any]) -> dict[str, Any]:
 def _of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
     run = facts["run"]
     told = run["over_time"]
-    found: dict[str, Any] = {"slots_by_job_chart": "", "memory_chart": ""}
+    found: dict[str, Any] = {"slots_by_job_chart": ""}
     found["layers"] = [own["name"] for own in told["slots"]]
     if told["slots"]:
         size, unit = charts.time_unit(told["time"][-1])
@@ -246,20 +232,14 @@ def _of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
         found["slots_by_job_chart"] = charts.stacked(
             edges, slots, (axis, "slots"), title, run["slots"]
         )
-        memory = [[each / 2**20 for each in own["values"]] for own in told["memory"]]
-        title = (
-            "Memory of running tasks by job over time; each task counts with the most that it took"
-        )
-        found["memory_chart"] = charts.stacked(edges, memory, (axis, "MiB"), title)
     return found
 
 
 def report_parts(facts: Mapping[str, Any]) -> list[Any]:
-    columns: list[Column] = [("response time", lambda row: _name(facts, row))]
+    columns: list[Column] = [("policy", lambda row: _name(facts, row))]
     for column in words.COLUMNS:
         if column.key in _SHOWN:
-            head = f"{_FAMILY.get(column.key.rpartition('_')[2], '')} {column.head}".strip()
-            columns.append((head, lambda row, own=column: _cell(row, own)))  # type: ignore[misc]
+            columns.append((column.head, lambda row, own=column: _cell(row, own)))  # type: ignore[misc]
     return [
         *facts["verdict"],
         *([columns_table("", facts["table"]["rows"], columns)] if facts.get("compared") else []),

@@ -90,15 +90,15 @@ class Column(NamedTuple):
 
 _UNTIL = "from when a job is submitted until its"
 COLUMNS = (
-    Column("mean_response", "mean", "duration", f"Mean response time: {_UNTIL} last task has ended."),
-    Column("p50_response", "median", "duration", "Half of the jobs have at most this response time."),
-    Column("p95_response", "p95", "duration", "95 of 100 jobs have at most this response time."),
-    Column("p99_response", "p99", "duration", "99 of 100 jobs have at most this response time."),
-    Column("mean_wait", "mean", "duration", f"Mean wait: {_UNTIL} first task starts."),
-    Column("p50_wait", "median", "duration", "Half of the jobs wait at most this long."),
-    Column("p95_wait", "p95", "duration", "95 of 100 jobs wait at most this long."),
+    Column("mean_response", "mean response", "duration", f"Mean response time: {_UNTIL} last task has ended."),
+    Column("p50_response", "median response", "duration", "Half of the jobs have at most this response time."),
+    Column("p95_response", "p95 response", "duration", "95 of 100 jobs have at most this response time."),
+    Column("p99_response", "p99 response", "duration", "99 of 100 jobs have at most this response time."),
+    Column("mean_wait", "mean wait", "duration", f"Mean wait: {_UNTIL} first task starts."),
+    Column("p50_wait", "median wait", "duration", "Half of the jobs wait at most this long."),
+    Column("p95_wait", "p95 wait", "duration", "95 of 100 jobs wait at most this long."),
     Column(
-        "longest_wait", "longest", "duration", "The longest wait of any job for its first task."
+        "longest_wait", "longest wait", "duration", "The longest wait of any job for its first task."
     ),
     Column(
         "mean_slowdown", "mean slowdown", "amount",
@@ -108,9 +108,6 @@ COLUMNS = (
     Column("missed_deadlines", "late", "count", "Jobs with a deadline that end after their deadline."),
     Column("utilisation", "in use", "share", "Share of slots with a task, until the last job has ended."),
 )  # fmt: skip
-
-_RESPONSE, _WAIT = "response time", "wait"
-FAMILIES = {"response": _RESPONSE, "wait": _WAIT}
 
 NAMES = {
     "auto": "Short jobs first",

@@ -12,10 +12,8 @@ from malleable.traces.converting import ASSUMPTIONS
 _INTRO = """\
 # Options by name
 
-This page lists all options that you give by name. `malleable simulate --options` prints the page.
-
-The options of the first two tables are for [simulated clusters](cluster.md) and for a [scheduler](scheduler.md)
-of your own. The options of the third table are for simulated clusters only. You give these options like this:
+This page lists the options of [simulated clusters](cluster.md) and of a [scheduler](scheduler.md) of your own.
+The options of the third table are for simulated clusters only. You give them like this:
 
 | to | how |
 |---|---|
@@ -28,9 +26,7 @@ of your own. The options of the third table are for simulated clusters only. You
 In the column "values", `1e12` is a one with twelve zeros. The column "read by" names the policies on which an
 option has an effect.
 
-Words: a *minimum* is how many slots a job asks for at least. A *target* is how many slots the policy has
-decided to give a job. *Map* tasks of a job come first. *Reduce* tasks copy what the map tasks have made, and
-work on it. A *block* is the data that a map task reads. The [glossary](glossary.md) explains other words.
+The [glossary](glossary.md) explains words.
 """
 _PARTS = (
     ("policy", "Of policies"),

@@ -9,6 +9,7 @@ import numpy as np
 from malleable.replications import Replications
 from malleable.results import SimulationResult
 from malleable.view.drawing import new_figure, picture, plain_numbers, policy_look
+from malleable.view.simulations import AXES
 
 _ACROSS = 3  # panels beside each other
 _POINTS = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 3}
@@ -34,14 +35,6 @@ def draw_response_cdf(result: SimulationResult) -> Any:
     return figure
 
 
-_WORDS = {
-    "estimates": "error of sizes, sigma",
-    "load": "load",
-    "period": "period [s]",
-    "speedup": "p (s tasks do s^p)",
-}
-
-
 @picture
 def draw_grid(found: Replications) -> Any:
     """Mean response of every policy over the last parameter of a grid, in a panel for each combination of the
@@ -57,12 +50,12 @@ def draw_grid(found: Replications) -> Any:
     for axes, values in zip(grid.flat, panels, strict=False):
         where = dict(zip(others, values, strict=True))
         _draw_panel(axes, found.at(**where), last)
-        named = ", ".join(f"{_WORDS.get(name, name)} {own:g}" for name, own in where.items())
+        named = ", ".join(f"{AXES.get(name, name)} {own:g}" for name, own in where.items())
         axes.set_title(named or f"Mean response over {last}", loc="left", fontsize=10)
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
     for axes in grid[-1]:
-        axes.set_xlabel(_WORDS.get(last, last))
+        axes.set_xlabel(AXES.get(last, last))
     for axes in grid[:, 0]:
         axes.set_ylabel("mean response [s]")
     grid[0, 0].legend(fontsize=8, frameon=False)

@@ -70,7 +70,13 @@ _HEADS = {
 }
 # Endings of names of shares.
 _SHARES = ("utilisation", "share", "idle_assigned", "end_error")
-_AXES = {"load": "load", "speedup": "p", "estimates": "sigma", "period": "period [s]"}
+AXES = {
+    "estimates": "error of sizes, sigma",
+    "load": "load",
+    "period": "period [s]",
+    "speedup": "p (s tasks do s^p)",
+}
+"""Parameters of grids, for people."""
 _DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
 _ALL = 1e-9
 
@@ -202,7 +208,7 @@ def _losses(slowdown: Mapping[str, tuple[Any, Any]], best: str) -> list[str]:
 
 def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -> list[Any]:
     columns = [name for name in found.policies if name not in rivals]
-    heads = [_AXES.get(axis, axis) for axis in found.points[0]]
+    heads = [AXES.get(axis, axis) for axis in found.points[0]]
     heads += [*columns, *(["best FAIR"] * bool(rivals))]
     rows = []
     for point in found.points[:most]:
@@ -210,21 +216,13 @@ def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -
         best = [best_fair(own)] if rivals else []
         cells = [_cell(own[name], "mean_response") for name in (*columns, *best) if name]
         rows.append([*map(_axis_text, point.values()), *cells])
-    parts: list[Any] = [*_grid_words(found, rivals), table("", heads, rows)]
+    parts: list[Any] = [
+        f"mean responses [s] of {counted(len(found.seeds), 'draw')}",
+        table("", heads, rows),
+    ]
     if hidden := len(found.points) - len(rows):
         parts.append(f"and {counted(hidden, 'point')} more")
     return parts
-
-
-def _grid_words(found: Replications, rivals: Sequence[str]) -> list[str]:
-    words = {"speedup": "s tasks do s^p", "estimates": "policies see sizes times exp(sigma Z)"}
-    told = ", ".join(words[axis] for axis in found.points[0] if axis in words)
-    lines = [f"mean responses [s]; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}"]
-    if rivals:
-        lines.append(
-            f"best FAIR: of fair{_tried(rivals)} the one with the least mean at that point"
-        )
-    return lines
 
 
 def _axis_text(value: Any) -> str:
