@@ -81,8 +81,7 @@ def case_of(row):
 def test_results(epochs, capsys):
     calls = []
     cases = cases_of("ab", (1, 50), ("flex", "fifo"), ("sum:response",))
-    found, complete = measure(cases, epochs=epochs, progress=lambda: calls.append(1))
-    assert complete
+    found = measure(cases, epochs=epochs, progress=lambda: calls.append(1))
     assert [case_of(one) for one in found] == cases
     assert len(calls) == len(cases)
     for one in found:
@@ -98,20 +97,6 @@ def test_results(epochs, capsys):
         console_for().print(part)
     out = capsys.readouterr().out
     assert "p99.9" in out
-
-
-def test_cases_that_were_ended_are_kept():
-    calls = []
-
-    def stop():
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-
-    cases = cases_of("abc", (10,), ("flex",), ("sum:response",))
-    found, complete = measure(cases, epochs=4, progress=stop)
-    assert not complete
-    assert [case_of(one) for one in found] == cases[:2]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,8 @@
 """What a notebook, or a prompt, shows of every public object."""
 
-import base64
 import inspect
 import io
 import pickle
-import re
-import struct
 import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -141,8 +138,7 @@ def test_a_notebook_shows_small_tables(shown):
         "div", "p", "table", "caption", "img", "thead", "tbody", "tr", "th", "td",
     }  # fmt: skip
     assert len(page.findall(".//tbody/tr")) <= 60
-    assert len(text) < 300_000  # a picture
-    assert len(re.sub("<img [^>]*>", "", text)) < 60_000
+    assert len(text) < 60_000
 
 
 def words(shown):
@@ -177,27 +173,6 @@ def test_a_picture_shows_itself():
         assert image_bytes(pickle.loads(pickle.dumps(figure)), "x.svg") == image_bytes(
             figure, "x.svg"
         )
-
-
-def size_of(png):
-    assert png[:8] == b"\x89PNG\r\n\x1a\n"
-    return struct.unpack(">II", png[16:24])
-
-
-@pytest.mark.parametrize(
-    "jobs",
-    [mb.Jobs([4.0, 2.0, 9.0], max_slots=[2, 3, 4]), mb.Flows([[{"work": 6.0}], [{"work": 3.0}]])],
-)
-def test_a_plan_in_a_notebook_shows_its_picture(jobs):
-    pytest.importorskip("matplotlib")
-    plan = mb.plan(jobs, slots=4)
-    html = plan._repr_html_()
-    assert html.index("<table>") < html.index("<img ")
-    (found,) = re.findall(r'<img alt="the plan"[^>]* src="data:image/png;base64,([^"]+)" />', html)
-    width, height = size_of(base64.b64decode(found, validate=True))
-    assert width > 300 and height > 100
-    assert "<img" not in mb.plan(mb.Jobs([]), slots=1)._repr_html_()
-    assert "<img" not in mb.Jobs([1.0])._repr_html_()
 
 
 def test_clusters_in_a_line():

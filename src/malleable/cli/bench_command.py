@@ -28,17 +28,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     output_arguments(parser)
 
 
-def measured(cases: list[Case], epochs: int) -> tuple[list[dict[str, Any]], bool]:
+def measured(cases: list[Case], epochs: int) -> list[dict[str, Any]]:
     with progress_bar("decisions") as advance:
         step = lambda: advance("decisions", len(cases))  # noqa: E731
         return measure(cases, epochs=epochs, progress=step)
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Measure how long decisions take. Between two decisions 1 % of the jobs come, go and change.
-
-    After Ctrl-C the cases that have ended are shown.
-    """
+    """Measure how long decisions take. Between two decisions 1 % of the jobs come, go and change."""
     outputs = Outputs(asked)
     cases = cases_of(
         listed("instance", asked.instance, str),
@@ -46,5 +43,5 @@ def run(asked: argparse.Namespace) -> int:
         listed("policy", asked.policy, str),
         listed("objective", asked.objective, str),
     )
-    found, complete = measured(cases, asked.epochs)
-    return outputs.give(lambda: latency_dict(found), latency_tables(found), complete)
+    found = measured(cases, asked.epochs)
+    return outputs.give(lambda: latency_dict(found), latency_tables(found))

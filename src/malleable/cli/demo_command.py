@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.cli.bench_command import measured
-from malleable.cli.outputs import ended
 from malleable.cli.snapshot import take_snapshot
 from malleable.cli.streams import note
 from malleable.cli.terminal import adder, progress_bar, read_file, reading_arguments, show
@@ -32,14 +31,9 @@ from malleable.view.text import (
 )
 
 _JOBS, _SLOTS = 15, 100
-_GENERATED = (
-    *(f"sum:{kind}" for kind in ("response", "stretch", "tardiness", "tardy", "sla")),
-    *("max:stretch", "max:tardiness"),
-)
-_TRACE = ("sum:response", "sum:stretch", "max:stretch")
+_OBJECTIVES = ("sum:response", "sum:stretch", "max:stretch")
 _POLICIES = ("flex", "fair", "fifo")
 _MOST_JOBS = 2000  # of a trace
-_LEAST_SPAN = 60.0  # seconds
 _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 
 
@@ -58,7 +52,6 @@ class _Workload(NamedTuple):
     jobs: Jobs
     slots: int
     now: float
-    objectives: tuple[str, ...]
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -74,9 +67,8 @@ def run(asked: argparse.Namespace) -> int:
         if folder is not None:
             show(f"picture of the packings: {_drawn(each, folder, asked.force)}", "")
     cases = cases_of(("a", "b"), (_LATENCY_JOBS,), ("flex",), ("sum:response",))
-    found, complete = measured(cases, _LATENCY_EPOCHS)
-    show(*latency_tables(found))
-    return ended(complete)
+    show(*latency_tables(measured(cases, _LATENCY_EPOCHS)))
+    return 0
 
 
 def _folder(asked: argparse.Namespace) -> Path | None:
@@ -93,29 +85,29 @@ def _generated(seed: int) -> _Workload:
         raise ValueError(f"--seed {seed}: must be at least 0")
     title = f"Generated workload (bimodal_jobs, seed {seed})"
     jobs = bimodal_jobs(_JOBS, _SLOTS, rng=seed)
-    return _Workload("packing.png", title, jobs, _SLOTS, 0.0, _GENERATED)
+    return _Workload("packing.png", title, jobs, _SLOTS, 0.0)
 
 
 def _trace(asked: argparse.Namespace) -> _Workload:
     jobs, now, told = take_snapshot(read_file(asked.trace, asked), most=_MOST_JOBS)
     # The slots that could just have done the work while it arrived: a cluster at its limit.
-    span = max(_LEAST_SPAN, now - float(np.min(jobs.arrival, initial=now)))
+    span = max(60.0, now - float(np.min(jobs.arrival, initial=now)))
     slots = check_slots(max(1, math.ceil(float(np.sum(jobs.work)) / span)))
     for line in told:
         note(line)
     title = f"{asked.trace} at {moment_text(now)}"
-    return _Workload("trace-packing.png", title, jobs, slots, now, _TRACE)
+    return _Workload("trace-packing.png", title, jobs, slots, now)
 
 
 def _compared(each: _Workload) -> Table:
     """Each policy under each objective; its ratio is the value over the best of all, if that is positive."""
     rows: list[tuple[str, Any, float]] = []
     with progress_bar("plans") as advance:
-        for objective in each.objectives:
+        for objective in _OBJECTIVES:
             plans = []
             for policy in _POLICIES:
                 plans.append(plan(each.jobs, each.slots, objective, policy, now=each.now))
-                advance("plans", len(each.objectives) * len(_POLICIES))
+                advance("plans", len(_OBJECTIVES) * len(_POLICIES))
             best = min(made.value for made in plans)
             rows += [(objective, made, best) for made in plans]
     columns: list[Column] = [

@@ -49,8 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = adder(parser)
     add("engine", "where the arrays wait: slurm", choices=("slurm",))
-    add("--apply", "make the changes, until Ctrl-C", bool)
-    add("--dry-run", "show what would be changed (the default)", bool)
+    add("--apply", "make the changes, until Ctrl-C (default: only show them)", bool)
     add("--name PATTERN", "govern only arrays whose name fits (with * and ?; default: all)")
     add("--submitted", "govern only arrays that malleable submit made", bool)
     add("--objective", OBJECTIVE, default="sum:response")
@@ -109,8 +108,6 @@ def run(asked: argparse.Namespace) -> int:
     their Nice values. Without --apply it changes nothing, and only shows what it would change, and why.
     """
     outputs = Outputs(asked, inputs=[asked.users])
-    if asked.apply and asked.dry_run:
-        asked.usage("--apply and --dry-run: one of them")
     for name in ("every", "lease_seconds"):
         if not 0.1 <= getattr(asked, name) <= 3600.0:
             raise ValueError(f"--{name.replace('_', '-')}: must be from 0.1 to 3600 seconds")

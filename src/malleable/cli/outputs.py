@@ -38,8 +38,8 @@ def ended(complete: bool) -> int:
 class Outputs:
     """The files that a command was asked for; without ``--json -`` people read standard output.
 
-    ``texts``, ``tables`` and ``pictures`` are arguments that name files (``task_records`` is
-    ``--task-records``); JSON and texts may go to standard output (``-``). ``inputs`` are files that are read.
+    ``texts``, ``tables`` and ``pictures`` are arguments that name files; JSON and texts may go to standard
+    output (``-``). ``inputs`` are files that are read.
     Raises as `check_targets` and `check_drawing` if a file could not be written."""
 
     def __init__(

@@ -19,7 +19,7 @@ from malleable.cli.terminal import (
 )
 from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.flows.table import Flows
-from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort
+from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan
 from malleable.jobs.table import MIN_MODES, check_time
 from malleable.planning import plan
 from malleable.policies import idle_effort
@@ -143,11 +143,4 @@ def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
     made: Plan = _planned(asked, jobs, count, policy=policy, now=now, **common)
     for line in told:
         note(line)
-    effort = default_effort(len(jobs), jobs.speedup is not None)
-    searches = asked.effort is None and policy == "flex" and asked.period == 0.0
-    if searches and effort < DEFAULT_EFFORT:
-        note(
-            f"effort {effort:,} for {count}, so that planning takes seconds "
-            f"(--effort N: more candidates; {DEFAULT_EFFORT:,} for small tables)"
-        )
     return made

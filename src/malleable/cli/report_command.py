@@ -52,14 +52,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "an option of the trace's format, or an assumption (malleable simulate --options lists both)"
     add("--read NAME=VALUE", told, action="append")
     add("--run N", "number of the run in a journal (default: the last)", int, dest="number")
-    add("--processes N", "simulations side by side (default: one for each processor, up to 4)", int)
     reading_arguments(parser)
     output_arguments(parser)
 
 
 def _asked(asked: argparse.Namespace) -> Asked:
-    if asked.processes is not None and asked.processes < 1:
-        raise ValueError(f"--processes {asked.processes}: at least 1")
     policies = None
     if asked.policy is not None:
         policies = tuple(name.strip() for name in asked.policy.split(",") if name.strip())
@@ -68,7 +65,7 @@ def _asked(asked: argparse.Namespace) -> Asked:
     return Asked(
         policies=policies,
         **fields_of(asked, "recorded_policy", "quick", "seed"),
-        workers=asked.processes or min(_MOST_WORKERS, os.cpu_count() or 1),
+        workers=min(_MOST_WORKERS, os.cpu_count() or 1),
         command=shlex.join(["malleable", *asked.words]),
     )
 

@@ -59,7 +59,7 @@ _MODELS = {
     "jobs": _Model("malleable jobs in a loop", "flex,fair,fifo", "slots", ""),
 }
 _RIGID = "auto,easy,easy-sjf,conservative,fcfs"
-_OF_CLUSTERS = ("cluster", "spread", "rigid", "malleable", "since", "until", "task_records")
+_OF_CLUSTERS = ("cluster", "spread", "rigid", "malleable", "since", "until")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +88,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "an option of the trace's format, or an assumption (--options lists both)"
     add("--read NAME=VALUE", told, action="append")
     add("--records FILE", "write one row for each job, CSV or .parquet")
-    add("--task-records FILE", "write one row for each task, with its slot, CSV or .parquet")
     told = "draw the distribution of responses, or of a grid the mean responses"
     add("--plot FILE", told)
     add("--options", "only list all options of clusters (--set) and of traces (--read)", bool)
@@ -114,7 +113,7 @@ def run(asked: argparse.Namespace) -> int:
     if asked.file is None:
         asked.usage("FILE is needed")
     files = [asked.file, asked.cluster]
-    outputs = Outputs(asked, tables=["records", "task_records"], pictures=["plot"], inputs=files)
+    outputs = Outputs(asked, tables=["records"], pictures=["plot"], inputs=files)
     case = _case(asked)
     if asked.replications > 1 or asked.grid:
         return _replicated(asked, outputs, case)
@@ -125,7 +124,8 @@ def _case(asked: argparse.Namespace) -> _Case:
     given = dict(parsed_option(text, f"--read {text}") for text in asked.read or ())
     options: dict[str, Any] = {"objective": asked.objective, "load": asked.load}
     source = asked.file if is_events(asked.file) else read_file(asked.file, asked)
-    model = asked.model or ("cluster" if source is asked.file else _guessed(asked, source))
+    own = "cluster" if asked.cluster is not None else model_of(source)
+    model = asked.model or own or "cluster"
     if model == "cluster":
         jobs, read_as = _of_cluster(asked, source, given, options)
     else:
@@ -159,7 +159,6 @@ def _of_cluster(
         note(text)
     if size["load"] is None:
         options["cluster"] = told.cluster
-    options["trace"] = asked.task_records is not None
     assumed = ", ".join(named)
     return told.jobs, f"{told.jobs!r}, read as {told.format}{' with ' * bool(assumed)}{assumed}"
 
@@ -185,23 +184,6 @@ def _of_table(
         jobs = getattr(trace, converter)(**given)
     assumed = ", ".join(stated(trace, given, converter))
     return jobs, f"{jobs!r}, read as {trace.format}{' with ' * bool(assumed)}{assumed}"
-
-
-def _guessed(asked: argparse.Namespace, trace: Trace) -> str:
-    """The model that the file is for, with a note if others would do, too."""
-    model = model_of(trace) or "cluster"
-    others = []
-    if model == "jobs":
-        if asked.cluster is not None:
-            return "cluster"
-        others = ["cluster"]
-    elif model == "cluster" and trace.table is None and trace.reduce is not None:
-        others = ["tandem", "slotted"]
-    if others:
-        ways = " or ".join(f"--model {other}" for other in others)
-        meant = f"--model {model} ({_MODELS[model].told})"
-        note(f"a {trace.format}, simulated with {meant}; {ways} is possible, too")
-    return model
 
 
 def _estimates(asked: argparse.Namespace, word: str) -> Any:
@@ -241,7 +223,6 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> i
         [case.read_as, *simulation_tables(shown, rivals)],
         result.complete,
         records=lambda path: result.write_records(path, asked.force),
-        task_records=lambda path: result.write_tasks(path, asked.force),
         plot=lambda path: image_bytes(result.plot(), path),
     )
 

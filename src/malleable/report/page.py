@@ -95,6 +95,7 @@ def page(facts: Mapping[str, Any]) -> str:
 def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
     rows = facts["table"]["rows"]
     by_name = {row["policy"]: row for row in rows}
+    groups = facts["groups"]
     view: dict[str, Any] = {
         "columns": _there(rows),
         "best": _best(rows),
@@ -106,9 +107,9 @@ def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
             *((one.head, one.told) for one in _there(rows)),
             *_told_policies(rows),
         ],
-        "beside": _beside(facts),
+        "beside": next((list(row["mean_response"]) for kind in groups for row in kind["rows"]), []),
         "first": facts["time"]["time"][0] if facts["time"]["time"] else 0.0,
-        "mover_kinds": _mover_kinds(facts),
+        "mover_kinds": [kind["kind"] for kind in groups if not kind["kind"].startswith("size")][:3],
         "loads": False,
     }
     return view | _time(facts) | _load(facts)
@@ -119,20 +120,6 @@ def _headline_base(facts: Mapping[str, Any]) -> str | None:
     if facts["baseline"] == "recorded" and facts["fair"] is not None and not near(facts):
         return str(facts["fair"])
     return str(facts["baseline"]) if facts["baseline"] is not None else None
-
-
-def _beside(facts: Mapping[str, Any]) -> list[str]:
-    for kind in facts.get("groups") or ():
-        for row in kind["rows"]:
-            return list(row["mean_response"])
-    return []
-
-
-def _mover_kinds(facts: Mapping[str, Any]) -> list[str]:
-    for job in facts.get("movers") or ():
-        known = ("name", "arrival", "work", "before", "after", "wait_before", "wait_after")
-        return [kind for kind in job if kind not in known][:3]
-    return []
 
 
 def _there(rows: Sequence[Mapping[str, Any]]) -> list[words.Column]:
@@ -173,7 +160,7 @@ def _time(facts: Mapping[str, Any]) -> dict[str, Any]:
         own = {name: told["policies"][name][what] for name in wanted}
         drawn = [charts.Line(name, middle, y) for name, y in own.items()]
         axes = f"{unit} after the first job comes", what
-        return charts.lines(drawn, axes, f"{title}. {_peaks(own)}")
+        return charts.lines(drawn, axes, f"{title}. The table of values follows.")
 
     step = max(1, len(middle) // _ROWS)
     return {
@@ -182,14 +169,6 @@ def _time(facts: Mapping[str, Any]) -> dict[str, Any]:
         "jobs_chart": chart("jobs", "Jobs in the system over time"),
         "slots_chart": chart("slots", "Slots in use over time"),
     }
-
-
-def _peaks(values: Mapping[str, Sequence[float]]) -> str:
-    each = [
-        f"{label_of(name)}: at most {words.amount(max(own, default=0.0))}"
-        for name, own in values.items()
-    ]
-    return "; ".join(each) + ". The table of values follows."
 
 
 def _load(facts: Mapping[str, Any]) -> dict[str, Any]:

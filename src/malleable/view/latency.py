@@ -82,24 +82,21 @@ def cases_of(
 
 def measure(
     cases: Sequence[Case], *, epochs: int = 1000, progress: Callable[[], object] = lambda: None
-) -> tuple[list[dict[str, Any]], bool]:
+) -> list[dict[str, Any]]:
     """Time ``epochs`` decisions of each case while jobs come, go and change.
 
     Returns a dict for each case, with its fields and wall-clock seconds: ``decide_*`` is `Epoch.decide`
     alone, ``change_median`` the changes before it, ``plan_seconds`` a FLEX plan with value, bound and pieces
-    (fixed orders only); and False after Ctrl-C, with the finished cases. ``progress`` is called after each
-    case. ValueError for an unknown instance, policy or objective, or fewer than 1 job or epoch.
+    (fixed orders only). ``progress`` is called after each case. ValueError for an unknown instance, policy or
+    objective, or fewer than 1 job or epoch.
     """
     check_whole("epochs", epochs, 1)
     DecisionStream("a", _FEW).change()  # one-time costs belong to no case
     found: list[dict[str, Any]] = []
-    try:
-        for case in cases:
-            found.append(_measured(case, epochs))
-            progress()
-    except KeyboardInterrupt:
-        return found, False
-    return found, True
+    for case in cases:
+        found.append(_measured(case, epochs))
+        progress()
+    return found
 
 
 def _measured(case: Case, epochs: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, singledispatch
 from html import escape
@@ -25,8 +24,6 @@ from malleable.slotted.epoch import SlottedDecision
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.epoch import TandemDecision
 from malleable.tandem.table import MapShuffleJobs
-from malleable.view.drawing import image_bytes
-from malleable.view.plan_pictures import draw_flows, draw_packing
 from malleable.view.plan_tables import plan_columns, plan_headline
 from malleable.view.simulations import replications_tables, simulation_tables
 from malleable.view.text import Column, Table, columns_table, counted, number
@@ -41,20 +38,7 @@ def html(shown: object) -> str:
         part._repr_html_() if isinstance(part, Table) else f"<p>{escape(part)}</p>\n"
         for part in _parts(shown)
     ]
-    picture = _picture(shown) if isinstance(shown, (Plan, FlowPlan)) else ""
-    return f"<div>\n{''.join(parts)}{picture}</div>"
-
-
-def _picture(plan: Plan | FlowPlan) -> str:
-    """The plan's picture as an image within the page; nothing without matplotlib, or for an empty plan."""
-    if not len(plan.order):
-        return ""
-    try:
-        figure = draw_flows(plan) if isinstance(plan, FlowPlan) else draw_packing(plan)
-    except ImportError:
-        return ""
-    image = base64.b64encode(image_bytes(figure, "plan.png")).decode()
-    return f'<img alt="the plan" style="max-width: 100%" src="data:image/png;base64,{image}" />\n'
+    return f"<div>\n{''.join(parts)}</div>"
 
 
 def _rows(count: int, columns: Sequence[Column], left: int = 1, noun: str = "row") -> Parts:
