@@ -7,7 +7,7 @@ ended, and the picture is drawn from the journal. Each row is a slot. Each block
 import subprocess
 from pathlib import Path
 
-job = '[[job]]\nname = "{}"\ncommand = "sleep {}"\nover = {{range = "1-{}"}}\n'
+job = '[[job]]\nname = "{}"\ncommand = "sleep {}"\nover = {{range = {}}}\n'
 Path("jobs.toml").write_text(job.format("long", 0.3, 4) + job.format("short", 0.1, 4))
 run = ["malleable", "run", "jobs.toml", "--slots", "2", "-q"]
 subprocess.run(run, check=True, stdin=subprocess.DEVNULL)

@@ -347,8 +347,12 @@ def _writable(values: Sequence[str], field: str) -> Sequence[str]:
     return values
 
 
+def _rule_text(rule: Any) -> Any:
+    return rule if isinstance(rule, float) else ";".join(map(repr, rule.tolist()))
+
+
 def _csv_text(jobs: Jobs) -> str:
-    columns: dict[str, Sequence[Any]] = {
+    columns: dict[str, Any] = {
         "name": _writable(jobs.name, "name"),
         "arrival": jobs.arrival.tolist(),
         "work": jobs.work.tolist(),
@@ -357,19 +361,15 @@ def _csv_text(jobs: Jobs) -> str:
         "weight": jobs.weight.tolist(),
         "deadline": ["" if math.isinf(d) else d for d in jobs.deadline.tolist()],
     }
-    if len(jobs.sla_time):
-        columns["sla"] = [";".join(f"{t!r}:{p!r}" for t, p in steps) for steps in jobs.sla]
-    if jobs.speedup is not None:
-        columns["speedup"] = [
-            rule if isinstance(rule, float) else ";".join(map(repr, rule.tolist()))
-            for rule in jobs.speedup
-        ]
-    if jobs.min_mode is not None:
-        columns["min_mode"] = jobs.min_mode
-    if len(jobs.preferred):
-        columns["preferred"] = jobs.preferred.tolist()
-    if jobs.user is not None:
-        columns["user"] = _writable(jobs.user, "user")
+    steps = jobs.sla if len(jobs.sla_time) else []
+    more: dict[str, Any] = {
+        "sla": [";".join(f"{t!r}:{p!r}" for t, p in own) for own in steps],
+        "speedup": list(map(_rule_text, jobs.speedup or ())),
+        "min_mode": jobs.min_mode,
+        "preferred": jobs.preferred.tolist(),
+        "user": _writable(jobs.user or (), "user"),
+    }
+    columns |= {name: column for name, column in more.items() if column}
     return csv_text(columns, plain=["sla", "speedup"])
 
 
