@@ -194,8 +194,8 @@ def _logs(folder: Path) -> list[Path]:
 
 
 def _leads_nowhere(path: Path) -> bool:
-    loops = path.is_symlink() and path.parent.resolve().is_relative_to(path.resolve())
-    return loops or not path.exists()
+    around = path.is_symlink() and path.parent.resolve().is_relative_to(os.path.realpath(path))
+    return around or not path.exists()
 
 
 def _is_known(path: Path) -> bool:
