@@ -28,7 +28,7 @@ from malleable.files.reading import (
 )
 from malleable.files.writing import write_file
 from malleable.flows.table import Flows
-from malleable.jobs.table import ALL_SLOTS, Jobs
+from malleable.jobs.table import ALL_SLOTS, RESTARTS, Jobs
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.arrow_columns import PARQUET_MAGIC, frame_columns, is_frame, parquet_columns
@@ -104,6 +104,7 @@ _CELLS: dict[str, Callable[[Any], Any]] = {
 _BLANKS: dict[str, Any] = {
     "name": None, "user": "", "program": "", "deadline": math.inf, "sla": (), "max_slots": ALL_SLOTS,
     "speedup": None, "reduce": (), "min_mode": "guarantee", "preferred": 0,
+    "restart": 0.0, "restart_slot": 0.0,
 }  # fmt: skip
 # Faster functions for cells that are plain numbers.
 _PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _moment: float, _slots: int}
@@ -304,12 +305,12 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0], ``max_slots``
     [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup`` (p, or rates
-    ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``), ``preferred`` [none] and ``user``, in
-    any order. A blank cell means the default in brackets. Times are numbers or ISO dates such as
-    ``2024-05-01T09:30`` (seconds since 1970; UTC unless they have a zone). Commas separate cells of CSV, or
-    semicolons if the header has no comma. If a name in CSV has an apostrophe before one of ``= + - @``, the
-    apostrophe is not part of the name (see `write_jobs`). Time and memory are linear in the size of the
-    table.
+    ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``), ``preferred`` [none], ``restart`` and
+    the other columns of restarts [s, 0] and ``user``, in any order. A blank cell means the default in
+    brackets. Times are numbers or ISO dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless they
+    have a zone). Commas separate cells of CSV, or semicolons if the header has no comma. If a name in CSV has
+    an apostrophe before one of ``= + - @``, the apostrophe is not part of the name (see `write_jobs`). Time
+    and memory are linear in the size of the table.
 
     Examples
     --------
@@ -367,6 +368,7 @@ def _csv_text(jobs: Jobs) -> str:
         "speedup": list(map(_rule_text, jobs.speedup or ())),
         "min_mode": jobs.min_mode,
         "preferred": jobs.preferred.tolist(),
+        **{name: getattr(jobs, name).tolist() for name in RESTARTS},
         "user": _writable(jobs.user or (), "user"),
     }
     columns |= {name: column for name, column in more.items() if column}
