@@ -68,3 +68,21 @@ def test_an_unknown_file_is_told_the_likeliest_formats(text: str) -> None:
     with pytest.raises(ValueError, match="unknown format|not a job|unknown column") as error:
         mb.read(io.StringIO(text))
     assert UNKNOWN[text] in str(error.value) or "unknown column" in str(error.value)
+
+
+def test_what_is_left_out_is_grouped_by_reason() -> None:
+    rows = [
+        "1|100|110|170",
+        "2|never|110|170",
+        "3|x|110|170",
+        "4|100|110",
+        "x|100|110|170",
+        "6|5||",
+    ]
+    text = "JobID|Submit|Start|End\n" + "\n".join(rows)
+    told = r"4 of 6 jobs malformed: line 3: Submit = 'never': .* \(and 1 more of this kind\); line 5: 3 cells"
+    with pytest.raises(ValueError, match=told):
+        mb.read(io.StringIO(text))
+    with pytest.warns(UserWarning, match=told):
+        trace = mb.read(io.StringIO(text), skip_bad=True)
+    assert sorted(trace.lacking or ()) == ["", "pending"]

@@ -115,7 +115,7 @@ def _read(file: File) -> Trace:
     found = trace_of(file, map(_element, jobs), list(_TEXTS)[2:])
     slots = sizes.get("Procs") or sizes.get("Nodes") or None
     found = replace(found, slots=slots, unended=False, wall=False)
-    if all(job[2] < 0.0 for job in jobs if job[3] >= 0.0):  # nobody knows when they ran
+    if all(job[2] < 0.0 for job in jobs if job[3] >= 0.0):  # the log does not know when jobs ran
         seconds = np.array([max(job[3], 0.0) for job in jobs])
         found = replace(found, map=Phase(tasks=found.map.tasks, seconds=seconds), finish=None)
     return found
