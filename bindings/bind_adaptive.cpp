@@ -50,8 +50,10 @@ py::dict matching_of(const ClusterAdaptive& policy, double now) {
   for (const ClusterAdaptive::Key& key : policy.classes()) {
     keys.append(py::make_tuple(key.priority, key.program, key.shape));
   }
-  std::vector<std::int64_t> resource;
-  for (Index n = 0; n < scheduler.nodes(); ++n) resource.push_back(scheduler.resource_of(n));
+  std::vector<std::int64_t> resource;  // -1: the node has no slots
+  for (Index n = 0; n < scheduler.nodes(); ++n) {
+    resource.push_back(scheduler.has_slots(n) ? scheduler.resource_of(n) : -1);
+  }
   py::dict d;
   d["classes"] = keys;
   d["resource"] = to_numpy(std::move(resource));

@@ -171,16 +171,16 @@ void bind_epoch(py::module_& module) {
       .def(py::init([](std::int64_t slots, bool is_max, std::int64_t kind,
                        const std::string& policy, const std::string& min_mode, double hysteresis,
                        std::optional<std::uint64_t> effort, double period,
-                       std::optional<double> predictable) {
+                       std::optional<double> predictable, bool unknown) {
              return std::make_unique<PyEpoch>(
                  slots,
                  EpochOptions{aggregate_of(is_max), kind_of(kind),
                               policy_code<EpochPolicy>(Model::kJobs, policy), min_mode_of(min_mode),
-                              hysteresis, effort, period, predictable});
+                              hysteresis, effort, period, predictable, unknown});
            }),
            py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"),
            py::arg("min_mode"), py::arg("hysteresis"), py::arg("effort"), py::arg("period"),
-           py::arg("predictable"))
+           py::arg("predictable"), py::arg("unknown"))
       .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert(),
            py::arg("program").noconvert(), py::arg("dated"))
       .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert(),

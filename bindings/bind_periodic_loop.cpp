@@ -19,7 +19,7 @@ using Codes = Array<std::uint8_t>;
 EpochOptions options_of(bool is_max, std::span<const Kind> kinds, const std::string& policy,
                         const std::string& min_mode, double hysteresis,
                         std::optional<std::uint64_t> effort,
-                        std::optional<double> predictable = std::nullopt) {
+                        std::optional<double> predictable = std::nullopt, bool unknown = false) {
   EpochOptions options;
   if (kinds.size() == 1) options.kind = kinds.front();
   options.aggregate = aggregate_of(is_max);
@@ -28,6 +28,7 @@ EpochOptions options_of(bool is_max, std::span<const Kind> kinds, const std::str
   options.hysteresis = hysteresis;
   options.effort = effort;
   options.predictable = predictable;
+  options.unknown = unknown;
   return options;
 }
 
@@ -58,11 +59,11 @@ class PyPeriodicLoop {
                  const Codes& kinds, std::int64_t slots, bool is_max, const std::string& policy,
                  const std::string& min_mode, double hysteresis,
                  std::optional<std::uint64_t> effort, double period, bool knows_period,
-                 std::optional<double> predictable)
+                 std::optional<double> predictable, bool unknown)
       : jobs_(std::move(jobs)),
         kinds_(kinds_of(kinds)),
-        loop_(Epoch(slots,
-                    options_of(is_max, kinds_, policy, min_mode, hysteresis, effort, predictable)),
+        loop_(Epoch(slots, options_of(is_max, kinds_, policy, min_mode, hysteresis, effort,
+                                      predictable, unknown)),
               {.period = period, .knows_period = knows_period}) {
     if (believed) believed_.assign(view(*believed).begin(), view(*believed).end());
     loop_.feed(*jobs_, believed_, kinds_);
@@ -115,11 +116,11 @@ void bind_periodic_loop(py::module_& module) {
   py::class_<PyPeriodicLoop>(module, "PeriodicLoop")
       .def(py::init<std::shared_ptr<Jobs>, const std::optional<Doubles>&, const Codes&,
                     std::int64_t, bool, const std::string&, const std::string&, double,
-                    std::optional<std::uint64_t>, double, bool, std::optional<double>>(),
+                    std::optional<std::uint64_t>, double, bool, std::optional<double>, bool>(),
            py::arg("jobs"), py::arg("believed").noconvert(), py::arg("kinds").noconvert(),
            py::arg("slots"), py::arg("is_max"), py::arg("policy"), py::arg("min_mode"),
            py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("knows_period"),
-           py::arg("predictable"))
+           py::arg("predictable"), py::arg("unknown"))
       .def("advance", &PyPeriodicLoop::advance, py::arg("until"))
       .def("times", &PyPeriodicLoop::times)
       .def("promised", &PyPeriodicLoop::promised)

@@ -30,6 +30,7 @@ inline py::dict pieces_dict(Pieces&& pieces) {
   result["start"] = to_numpy(std::move(pieces.start));
   result["end"] = to_numpy(std::move(pieces.end));
   result["slots"] = to_numpy(std::move(pieces.slots));
+  if (!pieces.works.empty()) result["works_from"] = to_numpy(std::move(pieces.works));
   return result;
 }
 

@@ -79,7 +79,7 @@ class Given {
   const View& view() const { return view_; }
 
  private:
-  static constexpr std::size_t kMost = 16;  // columns of one call
+  static constexpr std::size_t kMost = 24;  // columns of one call
   template <typename T>
   using Room = std::array<std::optional<Column<T>>, kMost>;
 

@@ -39,7 +39,7 @@ def options(draw):
     """An objective and the options of an epoch of jobs."""
     chosen = {"min_mode": draw(st.sampled_from(MIN_MODES))}
     if chosen["min_mode"] != "start" and draw(st.integers(0, 4)) == 0:
-        chosen["predictable"] = draw(st.sampled_from([0.0, 0.5, 4.0]))
+        chosen["predictable"] = draw(st.sampled_from([0.01, 0.1, 4.0]))
         return draw(st.sampled_from(STEADY)), "flex", chosen
     policy = draw(st.sampled_from(POLICIES))
     chosen["period"] = draw(st.sampled_from([0.0, 0.0, 0.3, 1.0, 7.3, 1e3]))

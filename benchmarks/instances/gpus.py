@@ -4,6 +4,8 @@ gpu_jobs(name, jobs=None): a workload of ``pcs-gpu`` (GPU_WORKLOADS) on 64 GPUs:
     one GPU], the most GPUs of each, and by job what 0, 1, 2, ... GPUs do. ``jobs``: the first of them only.
     Published of the whole workloads, mean completion time over AFS: PUBLISHED.
 gpu_table(name, jobs=None): the same as a `malleable.Jobs` table.
+gpu_rounds(name, wide, first): ROUND_JOBS of its jobs from the place ``first`` on, for loops in rounds;
+    ``wide``: each may have as many GPUs as its model was measured with.
 speedup_stream(kind, seed): 1,000 jobs on 64 slots, no trace needed: Poisson arrivals for the load of
     SPEEDUP_STREAMS in work on one slot, work lognormal with that sigma and mean 10,000, a table of nine for
     each. ``power``: s^p, p from U(0.3, 1); ``amdahl``: serial part from U(0, 0.4)^1.5; ``steps``: powers of two
@@ -28,9 +30,11 @@ __all__ = [
     "GPU_WORKLOADS",
     "PUBLISHED",
     "PUBLISHED_ERRORS",
+    "ROUND_JOBS",
     "SPEEDUP_STREAMS",
     "GpuJobs",
     "gpu_jobs",
+    "gpu_rounds",
     "gpu_table",
     "speedup_stream",
 ]
@@ -87,6 +91,19 @@ def gpu_jobs(name: str, jobs: int | None = None) -> tuple[GpuJobs, int]:
         [tables[row["model_name"]] for row in rows],
     )
     return found, 64
+
+
+ROUND_JOBS = {"2869ce": 150, "0e4a51": 300, "6c71a0": 1500}
+"""About 15,000 rounds of a minute each."""
+
+
+def gpu_rounds(name: str, wide: bool = False, first: int = 0) -> tuple[GpuJobs, int]:
+    """Some jobs of a workload, for loops in rounds."""
+    jobs, slots = gpu_jobs(name)
+    some = slice(first, first + ROUND_JOBS[name])
+    tables = jobs.tables[some]
+    most = np.array([len(table) - 1 for table in tables]) if wide else jobs.most[some]
+    return GpuJobs(jobs.arrival[some] - jobs.arrival[first], jobs.work[some], most, tables), slots
 
 
 def gpu_table(name: str, jobs: int | None = None) -> tuple[mb.Jobs, int]:

@@ -36,12 +36,12 @@ ClassMatcher fixed(std::vector<std::vector<double>> share, int* calls = nullptr)
 
 const std::vector<double> kSeconds = {10.0, 10.0, 10.0, 10.0};
 constexpr std::int64_t kTasks[2] = {5, 5};
+constexpr std::int64_t kMaps[2] = {2, 2}, kReduces[2] = {1, 1};
 
 // Two nodes with two map slots and one reduce slot each, each a resource of its own.
 Adaptive two_nodes(const AdaptiveOptions& options, ClassMatcher matcher,
                    const std::vector<double>& minimum, const std::vector<double>& priority) {
-  return Adaptive({{1, {2, 1}}, {1, {2, 1}}}, {0, 1}, false, minimum, priority, options,
-                  std::move(matcher));
+  return Adaptive(kMaps, kReduces, {0, 1}, false, minimum, priority, options, std::move(matcher));
 }
 
 // A job, by any number that no other one has.
@@ -182,7 +182,8 @@ TEST(execution_rates) {
   come(printed, 0, 0, 0.0);
   CHECK_NEAR(printed.execution_rate(0, 0), 1.0 / 100.0, 1e-15);
   options.by_slots = true;
-  Adaptive generic({{2, {3, 0}}}, {0, 0}, true, std::vector<double>{0}, std::vector<double>{1},
+  const std::int64_t slots[2] = {3, 3}, none[2] = {0, 0};
+  Adaptive generic(slots, none, {0, 0}, true, std::vector<double>{0}, std::vector<double>{1},
                    options, fixed({{1}}));
   generic.add_class();
   come(generic, 0, 0, 0.0, kTasks, {10.0, 10.0});
@@ -266,10 +267,33 @@ TEST(a_matcher_that_throws_leaves_the_matching_as_it_was) {
   CHECK_EQUAL(s.choose(1, 0, 5.0, nullptr), static_cast<Index>(first + 1));
 }
 
+TEST(nodes_without_slots_are_no_part_of_the_programs) {
+  std::vector<double> nodes, rates;
+  const ClassMatcher noted = [&](std::span<const double>, std::span<const double> execution,
+                                 std::span<const double> count) {
+    rates.assign(execution.begin(), execution.end());
+    nodes.assign(count.begin(), count.end());
+    return std::vector<double>(execution.size(), 1.0);
+  };
+  Adaptive s = two_nodes(eager(), noted, {0}, {1});
+  s.add_class();
+  come(s, 0, 0, 0.0);
+  CHECK(nodes == (std::vector<double>{1.0, 1.0}));
+  for (const int pool : {0, 1}) s.add_slots(1, pool, pool == 0 ? -2 : -1);
+  CHECK_EQUAL(s.share(1, 0, 1), 0.0);
+  s.match(1.0, false);
+  CHECK(nodes == (std::vector<double>{1.0, 0.0}));
+  CHECK_EQUAL(rates[1], 0.0);
+  s.add_slots(1, 0, 4);
+  s.match(1.0, false);
+  CHECK(nodes == (std::vector<double>{1.0, 1.0}));
+}
+
 TEST(places_by_share_and_slots) {
   AdaptiveOptions options = eager();
   // Three resources: a node with 4 slots, two with 1 each, one that the class is not meant for.
-  Adaptive s({{1, {4, 0}}, {2, {1, 0}}, {1, {9, 0}}}, {0, 1, 1, 2}, false, std::vector<double>{0},
+  const std::int64_t map_slots[4] = {4, 1, 1, 9}, reduce_slots[4] = {0, 0, 0, 0};
+  Adaptive s(map_slots, reduce_slots, {0, 1, 1, 2}, false, std::vector<double>{0},
              std::vector<double>{1}, options, fixed({{1, 1, 0}}));
   s.add_class();
   const std::int64_t maps[2] = {8, 0};

@@ -49,6 +49,10 @@ cdef extern from "malleable/malleable.h" nogil:
         const double *rate
         const int64_t *min_mode
         const int64_t *preferred
+        const double *restart
+        const double *restart_grow
+        const double *restart_shrink
+        const double *restart_slot
         const uint8_t *kind
         int64_t flows
         const int64_t *job_offset
@@ -132,6 +136,7 @@ cdef extern from "malleable/malleable.h" nogil:
         int64_t idle
         int64_t bounce
         double step_seconds
+        const char *sizes
     ctypedef struct malleable_scheduler_options:
         int64_t bytes
         const char *objective

@@ -31,6 +31,8 @@ class Pieces:
         self.names = names
         columns = [np.asarray(pieces[key]) for key in ("job", "start", "end", "slots")]
         self.job, self.start, self.end, self.slots = columns
+        # From when on a piece works, where changes of slots cost time.
+        self.works = np.asarray(pieces["works_from"]) if "works_from" in pieces else None
         count = len(self.job)
         if any(len(column) != count for column in columns):
             self.fail("pieces of different lengths")

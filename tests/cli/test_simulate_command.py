@@ -34,9 +34,9 @@ def test_how_far_promised_ends_are_off_is_shown(tmp_path, capsys):
     lines = [f"job{k},{10 + 37 * k % 90},{5 * k},2" for k in range(12)]
     jobs.write_text("\n".join(["name,work,arrival,max_slots", *lines]) + "\n")
     call = ("simulate", str(jobs), "--model", "jobs", "--slots", "3", "--policy", "flex")
-    assert main([*call, "--set", "predictable=3", "--json", str(written)]) == 0
+    assert main([*call, "--set", "predictable=0.05", "--json", str(written)]) == 0
     shown = capsys.readouterr().out
-    off = mb.simulate(mb.read_jobs(jobs), "flex", slots=3, predictable=3.0).summary["flex"]
+    off = mb.simulate(mb.read_jobs(jobs), "flex", slots=3, predictable=0.05).summary["flex"]
     assert 0.0 < off["end_error"] < 1.0
     assert "promised ends off by" in shown
     assert f"{100 * off['end_error']:.2f} %" in shown

@@ -91,6 +91,14 @@ def test_placement_brings_locality():
     assert found["adaptive"]["locality"] > found["at random"]["locality"]
 
 
+def test_nodes_that_leave_are_suggested_to_nobody():
+    changes = [{"time": 5.0, "node": node, "up": False} for node in (0, 1)]
+    cluster = mb.Cluster([{"count": 2, "slots": 2, "rate": 50.0}, {"slots": 2}], changes=changes)
+    jobs = mb.ClusterJobs([4] * 6, 10.0, program=["p"] * 6, arrival=np.arange(6.0))
+    found = mb.simulate(jobs, "adaptive-literal", cluster=cluster, rng=1, ageing=0)
+    assert found.summary["adaptive-literal"]["unfinished"] == 0
+
+
 def test_gangs_start_whole():
     # Two slots on two nodes; the gang holds the free one until the other job's task has ended.
     jobs = mb.ClusterJobs([1, 2], [10, 5], arrival=[0, 1], min_map_slots=[0, 2])

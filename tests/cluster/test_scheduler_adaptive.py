@@ -212,6 +212,24 @@ def test_matchings_are_those_of_match_classes():
     assert len(only_c) == 3 and not found.minimum_share[only_c].any()
 
 
+def test_nodes_without_slots_are_in_no_matching():
+    scheduler = scheduler_of()
+    scheduler.add(jobs([40], program=["p"]), 1.0)
+    assert [own.tolist() for own in scheduler.matching().nodes] == [[0, 1], [2]]
+    scheduler.set_slots([2], [[0, 0]], now=2.0)
+    gone = scheduler.matching()
+    assert [own.tolist() for own in gone.nodes] == [[0, 1], []]
+    assert not gone.share[:, 1].any()
+    assert not gone.execution_rates[:, 1].any()
+    assert scheduler.assign(2.0, [[2, 1], [2, 1], [0, 0]]).node.tolist() == [0, 1, 0, 1]
+    assert scheduler.matching().solves == gone.solves + 1
+    scheduler.set_slots([0, 1], [[0, 0], [0, 0]], now=3.0)
+    scheduler.add(jobs([4], program=["q"]), 3.0)  # which runs nowhere now
+    scheduler.set_slots([2], [[3, 1]], now=4.0)
+    assert scheduler.assign(4.0, [[0, 0], [0, 0], [3, 1]]).node.tolist() == [2, 2, 2]
+    assert [own.tolist() for own in scheduler.matching().nodes] == [[], [2]]
+
+
 def test_classes_without_programs_are_of_magnitudes():
     scheduler = scheduler_of()
     scheduler.add(jobs([3, 4, 5, 3], user=["a", "a", "a", "c"]), 0.0)

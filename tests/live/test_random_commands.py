@@ -25,7 +25,7 @@ PIECES = [
 ]  # fmt: skip
 ANY = [
     None, True, 0, 1, -1, 2.5, 10**30, float("nan"), float("inf"), "", "x", "1-3", "9" * 400, "2G", [], {},
-    [1, 2], ["a", "b"], [None], [[]], {"range": 3}, {"range": "1-9"}, {"lines": "/no"}, {"files": "*"},
+    [1, 2], ["a", "b"], [None], [[]], {"range": 3}, {"range": [1, 9]}, {"lines": "/no"}, {"files": "*"},
     {"matrix": {"a": ["1", "2"]}}, {"matrix": {}}, {"values": ["x"]}, {"a": 1}, {"range": [1, 2, 0]},
     "\0", "\udcff", "\x1b[31m", "..", "/", "a/b", [["a"]], "{}", {"": ""},
 ]  # fmt: skip

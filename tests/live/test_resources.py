@@ -93,7 +93,10 @@ def test_slots_and_gpus_of_commands(tmp_path, monkeypatch, capfd):
         '[[job]]\nname = "a"\ncommands = ["echo $MALLEABLE_GPU"]\nresources = {gpu = 2}\n'
     )
     assert main(["run", "a.toml"]) == 1
-    assert "job[0].resources.gpu = 2: the run has 0; --resource gpu=" in capfd.readouterr().err
+    assert (
+        "job[0].resources.gpu = 2: there are 0; --resource NAME= says which"
+        in capfd.readouterr().err
+    )
     assert main(["run", "a.toml", "--resource", "gpu=3", "--output", "stream"]) == 0
     assert capfd.readouterr().out == "5,6\n"
     assert main(["run", "--resume", "--json", "-"]) == 0
@@ -108,7 +111,7 @@ def look(_):
 def test_calls_of_an_executor(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     with mb.Executor(2, resources={"gpu": 3}) as pool:
-        with pytest.raises(ValueError, match="the pool has 3"):
+        with pytest.raises(ValueError, match="there are 3 in the pool"):
             pool.job("b", resources={"gpu": 4})
         both = pool.job("a", resources={"gpu": 2}).map(look, range(6))
         none = pool.job("c").map(look, range(6))

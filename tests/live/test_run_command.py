@@ -133,7 +133,7 @@ JOBS = """
 [[job]]
 name = "first"
 command = "test {} != 3 -o -e mended"
-over.range = "1-5"
+over.range = 5
 max_slots = 2
 retries = 1
 

@@ -92,7 +92,7 @@ def flow(**changes):
         ({"flows": [], "slot": 3}, "unknown field 'slot'; did you mean 'slots'"),
         ({"flows": [], "slots": 0}, "slots = 0"),
         (flow(arival=2), "unknown field 'arival'; did you mean 'arrival'"),
-        (flow(jobs=[{"name": "a"}]), "f/a"),
+        (flow(jobs=[{"name": "a"}]), "flow 'f': job 'a': no work"),
         (flow(jobs=[{"name": "a", "work": "x"}]), "jobs.0.: work = 'x': not a number"),
         (flow(jobs=[{"name": "a", "work": -1}]), r"work\[0\] = -1.*\(f/a\)"),
         (flow(jobs=[{"name": "a", "work": 1, "max_slots": 0}]), "max_slots"),

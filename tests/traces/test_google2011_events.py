@@ -46,7 +46,7 @@ def test_runs_are_from_schedule_to_finish() -> None:
     assert jobs.name == ("7", "3") and jobs.user == ("u7", "u3") and jobs.arrival.tolist() == [0, 7]
     assert jobs.work.tolist() == [2.5 + 1.5 + 2.0, 2.0] and jobs.max_slots.tolist() == [3, 2]
     tasks = trace.tasks()
-    assert tasks.map_seconds.tolist() == [2.5, 1.5, 2, 1, 1] and tasks.maps.tolist() == [3, 2]
+    assert tasks.map_seconds.tolist() == [2.5, 2, 1.5, 1, 1] and tasks.maps.tolist() == [3, 2]
     assert trace.flows().work.tolist() == [6, 2] and trace.map_reduce().map.tolist() == [3, 2]
     then = trace.jobs(at=3.0)  # 4 s on the trace's clock; nothing is known of the killed task's run
     assert then.work.tolist() == [0.5 + 1.5 + 2.0] and then.max_slots.tolist() == [3]

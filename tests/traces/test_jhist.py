@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
+
 import malleable as mb
 
 
@@ -30,3 +32,8 @@ def test_history_of_hadoop() -> None:
     trace = mb.read(io.StringIO("\n\n".join(lines) + "\n"))
     assert trace.format == "Hadoop job history" and trace.user == ["ann"]
     assert trace.jobs("map").work.tolist() == [20.0] and trace.jobs("reduce").work.tolist() == [9.0]
+
+
+def test_binary_history() -> None:
+    with pytest.raises(ValueError, match="hadoop rumentrace writes a Rumen trace of it"):
+        mb.read(io.BytesIO(b"Avro-Binary\n{}\n\x00\x02"))

@@ -21,3 +21,21 @@ def test_processes_are_jobs() -> None:
     jobs = trace.tasks()
     assert jobs.name == ("ALIGN", "MERGE") and jobs.maps.tolist() == [2, 1]
     assert jobs.map_work == pytest.approx([80.0, 0.4], abs=1e-5)
+
+
+def test_other_columns() -> None:
+    text = (
+        "process\ttag\tcpus\tsubmit\tstart\tcomplete\trealtime\n"
+        "QC\ta\t2\t1714550400000\t1714550410000\t1714550470000\t60000\n"
+        "QC\tb\t2\t1714550400000\t1714550470000\t1714550500000\t30000\n"
+    )
+    jobs = mb.read(io.StringIO(text)).tasks()
+    assert jobs.map_work.tolist() == [2 * 90.0] and jobs.width.tolist() == [2]
+
+
+def test_tasks_that_did_not_run() -> None:
+    lines = NEXTFLOW.splitlines()[:2]
+    lines += [f"{k}\taa\t9\t{s}\t{s}\t-\t2024-05-01 08:03:00.000\t-\t-\t-" for k, s in
+              enumerate(["ABORTED", "SUBMITTED"])]  # fmt: skip
+    trace = mb.read(io.StringIO("\n".join(lines)))
+    assert trace.lacking == ["", "cancelled before it started", "pending"]

@@ -63,3 +63,9 @@ def test_arrays_and_heterogeneous_jobs_of_several_versions() -> None:
     assert jobs.maps.tolist() == [160, 32, 16] and jobs.width.tolist() == [16, 32, 16]
     assert jobs.map_work.tolist() == [160 * 3600.0, 32 * 3600.0, 16 * 3600.0]
     assert jobs.requested.tolist() == [7200.0, 7200.0, 0.0]
+
+
+def test_what_squeue_writes_is_told() -> None:
+    running = {"job_id": 5, "job_state": ["RUNNING"], "submit_time": number(100), "cpus": number(4)}
+    with pytest.raises(ValueError, match="sacct --json .squeue and scontrol do not"):
+        read(json.dumps({"jobs": [running], "meta": {"slurm": {}}}))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
+
 import malleable as mb
 
 
@@ -20,3 +22,8 @@ def test_yarn() -> None:
     jobs = trace.tasks()
     assert jobs.map_work.tolist() == [90.0] and jobs.maps.tolist() == [2]
     assert trace.finish[0] == 170.0 and trace.lacking == ["", "pending"]
+
+
+def test_no_applications() -> None:
+    with pytest.raises(ValueError, match="empty, no jobs in it"):
+        mb.read(io.StringIO('{"apps":null}'))

@@ -136,6 +136,13 @@ typedef struct malleable_jobs {
   const int64_t* min_mode;  /* that of the options; 0: guarantee, 2: start; see `min_mode` there */
   const int64_t* preferred; /* 0, that is, none; at how many slots a job with a start condition
                              * would like to start */
+  /* * What a change of its slots costs a job: it holds the new slots, and does nothing for so many
+   * seconds. Of restart_grow and restart_shrink, for more and for fewer slots, NULL means restart;
+   * restart_slot is for each slot that the job gets or gives. */
+  const double* restart; /* 0 */
+  const double* restart_grow;
+  const double* restart_shrink;
+  const double* restart_slot; /* 0 */
   const uint8_t* kind; /* the kind of the objective; a malleable_kind; of flows: for each flow */
   /* Epochs of flows. Flow f has the jobs from job_offset[f] to before job_offset[f + 1]; this
    * column is needed. Job i waits for other jobs of its flow: their rows have the places from
@@ -259,6 +266,7 @@ typedef struct malleable_epoch_options {
   int64_t bounce;      /* tandem: a job that has done more work than was estimated ranks: 0: first;
                         * 1: as SRPT with bounce ranks it */
   double step_seconds; /* 1; slotted: the length of a slot of time */
+  const char* sizes;   /* known; of jobs: known or unknown; if they are unknown, `work` says nothing */
 } malleable_epoch_options;
 
 typedef struct malleable_scheduler_options {

@@ -33,6 +33,10 @@ constexpr Member kMembers[] = {REAL(work),
                                REAL(rate),
                                WHOLE(min_mode),
                                WHOLE(preferred),
+                               REAL(restart),
+                               REAL(restart_grow),
+                               REAL(restart_shrink),
+                               REAL(restart_slot),
                                WHOLE(job_offset),
                                WHOLE(parent_offset, 0.0),
                                WHOLE(parent),
@@ -240,11 +244,18 @@ void decide(SlottedEpoch& of, double now, const std::int64_t* slots, double peri
 // A new epoch of the model that the options name.
 Epochs* of_jobs(std::int64_t slots, const malleable_epoch_options& o) {
   const Goal goal = goal_of(o.objective);
-  auto* made = new Owned<Epochs, Epoch>(
-      slots, EpochOptions{goal.aggregate, goal.kind,
-                          policy_code<EpochPolicy>(Model::kJobs, text_or(o.policy, "flex")),
-                          min_mode_of(text_or(o.min_mode, "guarantee")), o.hysteresis,
-                          effort_of(o.effort)});
+  EpochOptions options{goal.aggregate,
+                       goal.kind,
+                       policy_code<EpochPolicy>(Model::kJobs, text_or(o.policy, "flex")),
+                       min_mode_of(text_or(o.min_mode, "guarantee")),
+                       o.hysteresis,
+                       effort_of(o.effort)};
+  const std::string_view sizes = text_or(o.sizes, "known");
+  options.unknown = sizes == "unknown";
+  if (!options.unknown && sizes != "known") {
+    throw std::invalid_argument("sizes = '" + std::string(sizes) + "': expected known or unknown");
+  }
+  auto* made = new Owned<Epochs, Epoch>(slots, options);
   made->made.set_penalty(o.penalty);
   return made;
 }

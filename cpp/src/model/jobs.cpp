@@ -15,6 +15,7 @@ void JobColumns::clear() {
   work.clear();
   for (auto* column : {&min_slots, &max_slots, &min_mode, &preferred}) column->clear();
   speedup.clear();
+  restart.clear();
 }
 
 JobColumns JobColumns::of(const JobsView& jobs) {
@@ -29,7 +30,9 @@ JobColumns JobColumns::of(const JobsView& jobs) {
           copy(jobs.max_slots),
           {copy(jobs.speedup.exponent), copy(jobs.speedup.offset), copy(jobs.speedup.rate)},
           copy(jobs.min_mode),
-          copy(jobs.preferred)};
+          copy(jobs.preferred),
+          {copy(jobs.restart.any), copy(jobs.restart.grow), copy(jobs.restart.shrink),
+           copy(jobs.restart.slot)}};
 }
 
 void validate(const JobsView& jobs) {
@@ -39,6 +42,7 @@ void validate(const JobsView& jobs) {
   check_amounts("work", jobs.work, kWorkRange);
   validate(static_cast<const TermsView&>(jobs), n, "work");
   validate(jobs.speedup, n, "work");
+  validate(jobs.restart, n, "work");
   check_counts("min_slots", jobs.min_slots, 0, kMostSlots, "must be at least 0 and at most 2^50");
   check_counts("max_slots", jobs.max_slots, 1, kAllSlots, "must be at least 1");
   if (!jobs.min_mode.empty()) check_length("min_mode", jobs.min_mode.size(), n, "work");
@@ -97,6 +101,7 @@ Jobs Jobs::take(std::span<const std::int64_t> rows) const {
     if (from.speedup.given()) taken.speedup.add(from.speedup, row);
     if (!from.min_mode.empty()) taken.min_mode.push_back(from.min_mode[row]);
     if (!from.preferred.empty()) taken.preferred.push_back(from.preferred[row]);
+    taken.restart.add(from.restart, row);
   }
   return of_valid(std::move(taken));
 }

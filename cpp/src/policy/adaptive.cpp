@@ -14,16 +14,23 @@ constexpr double kTurns = 8.0;          // most places of a node in a class's ri
 
 }  // namespace
 
-Adaptive::Adaptive(std::vector<AdaptiveResource> resources, std::vector<Index> resource,
+Adaptive::Adaptive(std::span<const std::int64_t> map_slots,
+                   std::span<const std::int64_t> reduce_slots, std::vector<Index> resource,
                    bool generic, std::span<const double> user_minimum,
                    std::span<const double> user_priority, const AdaptiveOptions& options,
                    ClassMatcher matcher)
-    : resources_(std::move(resources)),
+    : resources_(resource.empty() ? 0 : *std::ranges::max_element(resource) + std::size_t{1}),
       resource_(std::move(resource)),
+      slots_{std::vector<std::int64_t>(resource_.size()),
+             std::vector<std::int64_t>(resource_.size())},
       generic_(generic),
       options_(options),
       matcher_(std::move(matcher)),
       estimates_(resources_.size(), options.memory) {
+  for (Index n = 0; n < resource_.size(); ++n) {
+    add_slots(n, 0, map_slots[n]);
+    add_slots(n, 1, reduce_slots[n]);
+  }
   for (std::size_t u = 0; u < user_minimum.size(); ++u) add_user(user_minimum[u], user_priority[u]);
   for (auto& matching : matching_) matching.set.resize(resources_.size());
 }
@@ -48,6 +55,15 @@ Index Adaptive::add_class() {
   rings_.emplace_back();
   matched_ = false;
   return c;
+}
+
+void Adaptive::add_slots(Index node, int pool, std::int64_t more) {
+  AdaptiveResource& at = resources_[resource_[node]];
+  at.nodes -= has_slots(node) ? 1 : 0;
+  slots_[pool][node] += more;
+  at.slots[pool] += more;
+  at.nodes += has_slots(node) ? 1 : 0;
+  matched_ = false;
 }
 
 void Adaptive::arrived(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
@@ -210,6 +226,7 @@ bool Adaptive::suggested(int which, Index job_class, Index resource) const {
 }
 
 double Adaptive::share(int which, Index job_class, Index resource) const {
+  if (resources_[resource].nodes == 0) return 0.0;
   const std::size_t place = job_class * resources_.size() + resource;
   const auto& given = matching_[which].share;
   return place < given.size() ? given[place] : 0.0;
@@ -217,16 +234,17 @@ double Adaptive::share(int which, Index job_class, Index resource) const {
 
 double Adaptive::execution_rate(Index job_class, Index resource) const {
   const AdaptiveResource& at = resources_[resource];
+  if (at.nodes == 0) return 0.0;
+  const auto nodes = static_cast<double>(at.nodes);
   double all = 0.0, rate = kInfinity;
   for (const Phase p : {kMap, kReduce}) {
     const double work = estimates_.tasks(job_class, p) * estimates_.seconds(job_class, p, resource);
     all += work;
-    const auto slots = static_cast<double>(at.slots[p]);
+    const double slots = static_cast<double>(at.slots[p]) / nodes;
     if (!generic_ && work > 0.0 && slots > 0.0) rate = std::min(rate, slots / work);
   }
-  if (at.slots[0] + at.slots[1] == 0) return 0.0;
   if (!options_.by_slots) return 1.0 / std::max(all, kWorkRange.least);
-  const auto slots = static_cast<double>(std::max(at.slots[0], at.slots[1]));
+  const double slots = static_cast<double>(std::max(at.slots[0], at.slots[1])) / nodes;
   if (generic_ || all == 0.0) return slots / std::max(all, kWorkRange.least);
   return std::isinf(rate) ? 0.0 : rate;  // no slots for the class's tasks
 }
@@ -269,7 +287,9 @@ Adaptive::Matching Adaptive::solved(int which, double now,
   matching.arrival.resize(count);
   bool anybody = false;
   for (std::size_t c = 0; c < count; ++c) {
-    matching.arrival[c] = estimates_.rate(c, now, which == 0);
+    const auto own = execution.subspan(c * types, types);
+    const bool runs = std::ranges::any_of(own, [](double rate) { return rate > 0.0; });
+    matching.arrival[c] = runs ? estimates_.rate(c, now, which == 0) : 0.0;
     anybody |= matching.arrival[c] > 0.0;
   }
   matching.share.assign(count * types, 0.0);
@@ -294,8 +314,7 @@ Adaptive::Ring& Adaptive::ring(Index job_class) {
   Ring& own = rings_[job_class];
   if (!own.node.empty()) return own;
   const auto weight = [&](Index node) {
-    const Index r = resource_[node];
-    return share(1, job_class, r) * static_cast<double>(resources_[r].slots[0]);
+    return share(1, job_class, resource_[node]) * static_cast<double>(slots_[0][node]);
   };
   double most = 0.0;
   for (Index n = 0; n < resource_.size(); ++n) most = std::max(most, weight(n));
@@ -327,7 +346,7 @@ void Adaptive::place(Index job_class, std::span<Index> node) {
 }
 
 void Adaptive::state(State& s) {
-  s(resources_, resource_, generic_, options_, estimates_, users_, jobs_, sequence_);
+  s(resources_, resource_, slots_, generic_, options_, estimates_, users_, jobs_, sequence_);
   s(any_minimum_, oldest_);
   s(newest_, all_, matching_, execution_, matched_, solves_, rings_);
 }

@@ -22,7 +22,6 @@ ClusterAdaptive::ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher ma
 void ClusterAdaptive::begin(const ClusterState& state) {
   const ClusterView& cluster = state.cluster;
   const std::size_t nodes = cluster.size();
-  std::vector<AdaptiveResource> resources;
   std::vector<Index> resource(nodes);
   example_.clear();
   // node_rates may differ between nodes that are otherwise equal.
@@ -35,21 +34,18 @@ void ClusterAdaptive::begin(const ClusterState& state) {
     const auto [place, fresh] = known.try_emplace(
         {cluster.map_slots[n], cluster.reduce_slots[n], cluster.rate[n], cluster.storage[n],
          cluster.link[n], by_type ? cluster.type[n] : 0, options_.grouped ? 0 : n},
-        static_cast<Index>(resources.size()));
-    if (fresh) {
-      resources.push_back({0, {cluster.map_slots[n], cluster.reduce_slots[n]}});
-      example_.push_back(static_cast<Index>(n));
-    }
+        static_cast<Index>(example_.size()));
+    if (fresh) example_.push_back(static_cast<Index>(n));
     resource[n] = place->second;
-    ++resources[place->second].nodes;
   }
   std::vector<double> minimum(state.user_running.size(), 0.0), priority(minimum.size(), 1.0);
   for (std::size_t u = 0; u < state.jobs.user_priority.size(); ++u) {
     minimum[u] = state.jobs.user_minimum[u];
     priority[u] = state.jobs.user_priority[u];
   }
-  scheduler_ = std::make_unique<Adaptive>(std::move(resources), std::move(resource),
-                                          cluster.generic, minimum, priority, options_, matcher_);
+  scheduler_ =
+      std::make_unique<Adaptive>(cluster.map_slots, cluster.reduce_slots, std::move(resource),
+                                 cluster.generic, minimum, priority, options_, matcher_);
   classes_.clear();
   failed_ = nullptr;
   unsolved_ = false;
@@ -126,6 +122,12 @@ void ClusterAdaptive::check_node_rates(const ClusterState& state,
                            " are alike but for this rate; AdaptiveLiteral() tells them apart");
     }
   }
+}
+
+// The next decision or choice solves the programs for the slots that are left.
+void ClusterAdaptive::slots_changed(const ClusterState&, Index node, int pool, std::int64_t more) {
+  scheduler_->add_slots(node, pool, more);
+  unsolved_ = true;
 }
 
 // Rethrows the matcher's exception, once; in the next call solves the programs.
@@ -220,14 +222,12 @@ void ClusterAdaptive::spread_free(const ClusterState& state, int pool) {
   std::int64_t running = 0;
   for (const Index job : state.present) running += state.demand(job, pool).running;
   const auto free = static_cast<double>(std::max<std::int64_t>(0, state.slots[pool] - running));
-  const auto slots = pool == 0 ? state.cluster.map_slots : state.cluster.reduce_slots;
-  free_.assign(scheduler_->resources(), 0);
-  for (Index n = 0; n < state.cluster.size(); ++n) free_[scheduler_->resource_of(n)] += slots[n];
+  free_.resize(scheduler_->resources());
   double before = 0.0, given = 0.0;
-  for (std::int64_t& own : free_) {
-    before += static_cast<double>(own);
+  for (Index r = 0; r < free_.size(); ++r) {
+    before += static_cast<double>(scheduler_->resource(r).slots[pool]);
     const double until = std::floor(free * (before / static_cast<double>(state.slots[pool])));
-    own = static_cast<std::int64_t>(until - std::exchange(given, until));
+    free_[r] = static_cast<std::int64_t>(until - std::exchange(given, until));
   }
 }
 

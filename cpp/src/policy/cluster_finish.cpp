@@ -8,6 +8,9 @@ namespace malleable {
 namespace {
 
 constexpr double kDelay = 10.0;  // [s] the usual delay of fair schedulers
+// The part of a wait for a better kind that counts. With 1 responses are as short, but slow slots
+// are held more often when users come who are below their minima.
+constexpr double kWait = 0.5;
 
 }  // namespace
 
@@ -192,20 +195,48 @@ const ClusterFinish::Places* ClusterFinish::below_minimum(const ClusterState& st
   return found;
 }
 
-// Delay scheduling: others go first while a job waits for a node with one of its blocks.
-bool ClusterFinish::waits_for_block(const ClusterState& state, Index job, Index node) {
+// By kind: a node with a free slot; the given node for its own kind.
+void ClusterFinish::look_at_free(const ClusterState& state, Index node, int pool) {
+  free_.assign(example_.size(), kNone);
+  free_[of_[node]] = node;
+  const auto& on = state.free_on[pool];
+  std::int64_t others = state.offered ? 0 : state.free[pool] - on[node];
+  for (Index n = 0; n < of_.size() && others > 0; ++n) {
+    if (n == node || on[n] == 0) continue;
+    others -= on[n];
+    if (free_[of_[n]] == kNone) free_[of_[n]] = n;
+  }
+}
+
+// A node with a free slot of the kind on which a task of the job would end first.
+Index ClusterFinish::fastest_free(const ClusterState& state, Index job, Phase p) const {
+  Index found = kNone;
+  for (const Index node : free_) {
+    if (node == kNone) continue;
+    const bool first =
+        found == kNone || seconds(state, job, p, of_[node]) < seconds(state, job, p, of_[found]);
+    if (first) found = node;
+  }
+  return found;
+}
+
+// Delay scheduling: a node of the given node's kind with a free slot and one of the job's blocks.
+// kNone: there is none yet, and others go first; the given node: the job has waited long enough.
+Index ClusterFinish::near_block(const ClusterState& state, Index job, Index like, int pool) {
   LocalTasks& blocks = state.blocks;
-  if (!blocks.has_blocks(job) || blocks.first(job) == kNone) return false;
+  if (!blocks.has_blocks(job) || blocks.first(job) == kNone) return like;
   double& since = skipped_[job];
-  if (blocks.find(job, node) != kNone) {
+  for (Index n = state.offered ? like : 0; n < (state.offered ? like + 1 : of_.size()); ++n) {
+    if (of_[n] != of_[like] || state.free_on[pool][n] == 0) continue;
+    if (blocks.find(job, n) == kNone) continue;
     since = -1.0;
-    return false;
+    return n;
   }
   if (since < 0.0) since = state.now;
   const double until = since + kDelay;
-  if (state.now >= until) return false;
+  if (state.now >= until) return like;
   again_ = std::min(again_, until);
-  return true;
+  return kNone;
 }
 
 // Whether waiting for another kind ends a task earlier than starting on this one; then the job's
@@ -218,7 +249,7 @@ bool ClusterFinish::refuses(const ClusterState& state, Index job, Phase p, Index
     const auto slots = static_cast<double>(slots_[pool][other]);
     if (other == kind || slots == 0.0) continue;
     const double there = seconds(state, job, p, other);
-    first = std::min(first, there + (ahead_[other] + there) / slots);
+    first = std::min(first, there + kWait * (ahead_[other] + there) / slots);
     const double end = there + ahead_[other] / slots;
     if (end >= begins) continue;
     begins = end;
@@ -230,21 +261,23 @@ bool ClusterFinish::refuses(const ClusterState& state, Index job, Phase p, Index
   return true;
 }
 
-// The first job that takes the slot; in the order of work left over all users, the job with the
-// least key x (seconds here / seconds on the best kind). kNone: all jobs refuse.
-Index ClusterFinish::best_of(const ClusterState& state, const Places& jobs, Index node, int pool,
-                             bool needy) {
-  Index found = kNone;
+// The first job that takes a slot, and where; in the order of work left the job with the least
+// key x (seconds there / seconds on the best kind). None: all jobs refuse.
+ClusterPolicy::Choice ClusterFinish::best_of(const ClusterState& state, const Places& jobs,
+                                             int pool, bool needy) {
+  Choice found;
   double least = kInfinity;
   for (const auto& [key, job] : jobs) {
-    if (found != kNone && (needy || !by_work_ || key >= least)) break;
+    if (found.job != kNone && (!by_work_ || key >= least)) break;
     const Phase p = next_phase(state, job, pool);
+    Index node = fastest_free(state, job, p);
     if (!needy && key > -kInfinity && refuses(state, job, p, of_[node], pool)) continue;
-    if (p == kMap && waits_for_block(state, job, node)) continue;
+    if (p == kMap) node = near_block(state, job, node, pool);
+    if (node == kNone) continue;
     const double best = best_seconds(state, job, p);
     const double value = best > 0.0 ? key * (seconds(state, job, p, of_[node]) / best) : key;
-    if (found != kNone && !(value < least)) continue;
-    found = job;
+    if (found.job != kNone && !(value < least)) continue;
+    found = {job, p, node};
     least = value;
   }
   return found;
@@ -253,12 +286,14 @@ Index ClusterFinish::best_of(const ClusterState& state, const Places& jobs, Inde
 ClusterPolicy::Choice ClusterFinish::choose(const ClusterState& state, Index node, int pool) {
   if (pool == 0 && again_ <= state.now) again_ = kInfinity;
   ahead_.assign(example_.size(), 0.0);
+  look_at_free(state, node, pool);
   const Places* needy = below_minimum(state, pool);
-  const bool any = needy == nullptr;
-  Index job = best_of(state, any ? order_[pool] : *needy, node, pool, !any);
-  if (job == kNone && !any) job = needy->begin()->second;
-  if (job == kNone) return {};
-  return {job, next_phase(state, job, pool)};
+  if (needy == nullptr) return best_of(state, order_[pool], pool, false);
+  const Choice found = best_of(state, *needy, pool, true);
+  if (found.job != kNone) return found;
+  const Index job = needy->begin()->second;
+  const Phase p = next_phase(state, job, pool);
+  return {job, p, fastest_free(state, job, p)};
 }
 
 void ClusterFinish::decide(const ClusterState& state, int pool, Answer& answer) {

@@ -32,10 +32,13 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) {
     throw std::invalid_argument("hysteresis and effort apply to the policy flex only");
   }
   if (options.predictable) Promised::check(options);
+  if (options.unknown && (options.predictable || options.min_mode == MinMode::kStart)) {
+    throw std::invalid_argument("sizes: unknown ones go without predictable and min_mode start");
+  }
   at_.look_up();
   if (options.min_mode == MinMode::kStart) begin_start();
-  // With equal shares the oldest job is first.
-  at_.options.stable |= at_.shares != Shares::kByOrder;
+  // With equal shares, and of unknown sizes, the oldest job is first.
+  at_.options.stable |= at_.shares != Shares::kByOrder || options.unknown;
 }
 
 // Jobs have start conditions from now on.
@@ -77,14 +80,24 @@ void Epoch::refresh(std::size_t row) {
   if (keys_) keys_->changed(at_, row);
 }
 
+void Epoch::check_restart(const RestartView& restart) const {
+  if (!restart.given()) return;
+  if (at_.options.predictable) throw std::invalid_argument("restart: goes without predictable");
+  if (start_) throw std::invalid_argument("restart: goes without jobs that wait to start");
+}
+
 // Whether these are the first jobs with a start condition; throws if the options do not allow it.
 bool Epoch::check_start(const JobsView& jobs, std::span<const std::int64_t> programs) const {
   const bool given = std::find(jobs.min_mode.begin(), jobs.min_mode.end(),
                                static_cast<std::int64_t>(MinMode::kStart)) != jobs.min_mode.end();
   if (!given && !start_) return false;
+  if (at_.options.unknown) throw std::invalid_argument("sizes: unknown ones do not wait to start");
   Start::check(at_.options);
   if (!programs.empty() || !programs_.empty()) {
     throw std::invalid_argument("program: goes without jobs that wait to start");
+  }
+  if (!at_.jobs.restart.empty() || jobs.restart.given()) {
+    throw std::invalid_argument("restart: goes without jobs that wait to start");
   }
   if (at_.jobs.count(Kind::kCustom) > 0) {
     throw std::invalid_argument("min_mode: jobs of kind custom do not wait to start");
@@ -96,6 +109,7 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
                         std::span<const std::int64_t> programs) {
   SpeedupColumns spare;
   Programs::check(given, programs);
+  check_restart(given.restart);
   const bool begins = check_start(given, programs);
   const JobsView jobs = programs_.learnt(given, programs, at_.slots, spare);
   if (!kinds.empty() && kinds.size() != jobs.size()) {
@@ -151,6 +165,10 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   JobTable& jobs = at_.jobs;
   const std::span<const Index> rows = jobs.check(ids, changes);
   if (changes.speedup.given()) programs_.check_unlearnt(rows);
+  check_restart(changes.restart);
+  if (at_.options.unknown && !changes.work.empty()) {
+    throw std::invalid_argument("work: this epoch takes sizes for unknown");
+  }
   const bool limits = !changes.min_slots.empty() || !changes.max_slots.empty();
   bool changed = changes.sla.given() && !ids.empty();
   for (std::size_t k = 0; k < ids.size(); ++k) {
@@ -170,7 +188,13 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
 }
 
 void Epoch::finish(std::span<const std::int64_t> ids) {
-  for (const Index row : at_.jobs.rows_of(ids)) periodic_.finish(at_, row);
+  for (const Index row : at_.jobs.rows_of(ids)) {
+    if (at_.options.unknown) {
+      unknown_.finish(at_, row, programs_.of(row));
+    } else {
+      periodic_.finish(at_, row);
+    }
+  }
   if (at_.options.predictable) promised_.finish(ids);
   if (start_) start_->leave(at_.jobs.rows_of(ids), true);
   remove(ids);
@@ -235,6 +259,7 @@ void Epoch::decide_at(double now, double held) {
     if (at_.jobs.arrive(row, now)) refresh(row);
   }
   periodic_.pass(at_, now);
+  if (at_.options.unknown) unknown_.learn(at_, now);
   programs_.observe(at_, now);
   at_.coming.decide(now, at_.jobs.next_id());
   decided_ = ++version_;
@@ -245,6 +270,11 @@ void Epoch::decide_at(double now, double held) {
                      if (keys_) keys_->changed(at_, row);
                      if (start_) start_->change(at_, row, false);
                    });
+  if (at_.options.unknown) {
+    unknown_.guess(
+        at_, [this](std::size_t row) { return programs_.of(row); },
+        [this](std::size_t row) { refresh(row); });
+  }
   instance_.begin();
   // Notes the slots held since the last decision; not earlier, so that a plan follows the keys of
   // that decision.
@@ -254,11 +284,14 @@ void Epoch::decide_at(double now, double held) {
   held_anew_.clear();
   at_.jobs.sum_up();
   at_.grants.begin();
+  moves_.begin(at_);
   if (!start_) choose_key_rule(at_, keys_);
   by_key_ = false;
   choose();
+  moves_.settle(at_);
   at_.grants.end([this](Index row, std::int64_t before) {
     at_.jobs.serve(row, at_.now, before);
+    at_.jobs.move(row, at_.now, before, at_.grants[row]);
     if (at_.options.hysteresis > 0.0) held_anew_.push_back(at_.jobs.id[row]);
   });
   programs_.note(at_.jobs);
@@ -314,7 +347,9 @@ void Epoch::check_looped() const {
       held()   ? "period = " + std::to_string(at_.period) +
                      ": what follows a decision that is held depends on its loop"
       : start_ ? "min_mode = start: what follows a decision depends on its loop"
-               : "predictable: what follows a decision that tells ends depends on its loop");
+      : at_.options.predictable
+          ? "predictable: what follows a decision that tells ends depends on its loop"
+          : "restart: what follows a decision whose changes cost time depends on its loop");
 }
 
 Plan Epoch::plan() {
@@ -334,6 +369,7 @@ void Epoch::state(State& s) {
   key_rule_state(s, keys_);
   instance_.state(s, at_, !by_key_);
   if (at_.options.predictable) s(promised_);
+  if (at_.options.unknown) s(unknown_);
   bool starts = start_ != nullptr;
   s(starts);
   if (!starts) return;

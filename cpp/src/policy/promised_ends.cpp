@@ -11,8 +11,7 @@ namespace {
 
 // Prices of slots rise by this for each later job while jobs keep coming (policy/concave).
 constexpr double kSteepPrices = 3.0;
-constexpr int kKeyHalvings = 40;
-constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9;
+constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9, kPriceStep = 0.01;
 constexpr double kMostKey = 1e280;
 // Arrivals that are remembered, the least number for a load, and the largest load that is used.
 constexpr std::size_t kRecentArrivals = 2000, kFew = 20;
@@ -22,6 +21,10 @@ constexpr double kMostLoad = 0.7;
 constexpr std::size_t kSlips = 500;
 constexpr double kUsualSlip = 0.5, kUsualWeight = 5.0;
 constexpr double kLeastSlip = 1e-3, kMostTheta = 4.0;
+// The price of an error at first, times the target: 3 for 5 %. Errors that are aimed at, over the
+// target, as prices follow errors late. The price rises by a factor of e where errors are above
+// that by as much as so many jobs may be off together, and moves within these powers of e.
+constexpr double kFirstPrice = 0.15, kAim = 0.85, kPatience = 20.0, kMostPower = 7.0;
 // The mean penalty fades by this factor with each job.
 constexpr double kKept = 1.0 - 1.0 / 1000.0;
 
@@ -78,7 +81,10 @@ void PromisedEnds::look_up(const Task& task) {
   std::erase_if(list_, [&](const Entry& entry) {
     if (row_of.contains(entry.id)) return false;
     const bool ended = std::binary_search(ended_.begin(), ended_.end(), entry.id);
-    if (ended) learn(entry, problem.now);
+    if (ended) {
+      judge(entry, problem.now, task.target);
+      learn(entry, problem.now);
+    }
     return true;
   });
   ended_.clear();
@@ -99,7 +105,9 @@ void PromisedEnds::look_up(const Task& task) {
 }
 
 void PromisedEnds::weigh(const Task& task) {
-  lambda_ = count_ > 0.0 ? task.predictable * paid_ / count_ : 0.0;
+  const double power = (over_ + late_) / (kAim * task.target * kPatience);
+  const double price = kFirstPrice / task.target * std::exp(std::min(power, kMostPower));
+  lambda_ = count_ > 0.0 ? price * paid_ / count_ : 0.0;
 }
 
 // The cheapest number of slots at a price of a slot-second.
@@ -111,21 +119,30 @@ double PromisedEnds::asked(const Task& task, Index row, double price) const {
   return std::clamp(std::floor(best), std::max(1.0, low), std::max(1.0, high));
 }
 
-// The price at which all jobs together ask for all slots.
-double PromisedEnds::price_of_all(const Task& task, std::size_t newcomers) const {
-  double low = std::log(kLowestPrice), high = std::log(kHighestPrice);
-  const std::size_t n = task.problem.size();
-  for (int step = 0; step < kKeyHalvings; ++step) {
-    const double middle = low + (high - low) / 2.0;
-    double all = 0.0;
-    for (std::size_t j = 0; j < n && newcomers > 0 && !(all > task.problem.slots); ++j) {
-      if (task.problem.work[j] > 0.0) {
-        all += asked(task, static_cast<Index>(j), std::exp(middle));
-      }
-    }
-    (all > task.problem.slots ? low : high) = middle;
+// Whether all together ask for more slots at this price than there are.
+bool PromisedEnds::asks_more(const Task& task, double price) const {
+  double all = 0.0;
+  for (std::size_t j = 0; j < task.problem.size() && !(all > task.problem.slots); ++j) {
+    if (task.problem.work[j] > 0.0) all += asked(task, static_cast<Index>(j), price);
   }
-  return std::exp(high);
+  return all > task.problem.slots;
+}
+
+// At which all ask for as many slots as there are; near the last one.
+double PromisedEnds::price_of_all(const Task& task) {
+  double high = all_price_;
+  while (high < kHighestPrice && asks_more(task, high)) high *= 2.0;
+  double low = high / 2.0;
+  while (low > kLowestPrice && !asks_more(task, low)) {
+    high = low;
+    low /= 2.0;
+  }
+  while (high > low * (1.0 + kPriceStep)) {
+    const double middle = std::sqrt(low * high);
+    (asks_more(task, middle) ? low : high) = middle;
+  }
+  all_price_ = high;
+  return high;
 }
 
 // The cost of a second of error.
@@ -160,14 +177,14 @@ void PromisedEnds::take_in(const Task& task) {
   std::sort(fresh.begin(), fresh.end(), [&](Index a, Index b) {
     return ratio(a) != ratio(b) ? ratio(a) < ratio(b) : task.id[a] < task.id[b];
   });
-  const double all = price_of_all(task, fresh.size());
+  const double all = price_of_all(task);
   for (const Index j : fresh) {
     known_ = std::max(known_, task.id[j] + 1);
     const std::size_t place = place_of(task, j);
     const double behind = static_cast<double>(list_.size() - place) + task.coming;
     const auto at = static_cast<std::ptrdiff_t>(place);
     const double most = asked(task, j, std::min(all, slot_price_ * behind));
-    list_.insert(list_.begin() + at, {task.id[j], kInfinity, 0.0, most, 0.0, 0.0, 0.0});
+    list_.insert(list_.begin() + at, {task.id[j], kInfinity, 0.0, 0.0, most, 0.0, 0.0, 0.0});
     row_.insert(row_.begin() + at, j);
     note(task, j);
   }
@@ -179,6 +196,24 @@ void PromisedEnds::note(const Task& task, Index row) {
   const Arrival arrival{task.problem.now, task.problem.work[row],
                         key_[row] / std::max(task.value[row], kTiny)};
   keep(recent_, next_recent_, kRecentArrivals, arrival);
+}
+
+// It ends now.
+void PromisedEnds::judge(const Entry& entry, double now, double target) {
+  if (!(entry.asked > 0.0) || !(entry.asked < kInfinity)) return;
+  const double aim = kAim * target, most = kMostPower * kPatience * aim;
+  over_ += std::fabs(now - entry.promised) / entry.asked - aim;
+  over_ = std::clamp(over_, -most, most);
+}
+
+void PromisedEnds::count_late(const Task& task) {
+  late_ = 0.0;
+  for (std::size_t k = 0; k < list_.size(); ++k) {
+    const Entry& entry = list_[k];
+    if (!(entry.asked > 0.0) || !(end_[row_[k]] < kInfinity)) continue;
+    const double late = (task.problem.now + end_[row_[k]] - entry.promised) / entry.asked;
+    late_ += std::max(0.0, late - kAim * task.target);
+  }
 }
 
 void PromisedEnds::learn(const Entry& entry, double now) {
@@ -309,6 +344,7 @@ void PromisedEnds::tell(const Task& task, std::size_t place, double theta) {
   const double load = passing(task, weight > 0.0 ? key_[row] / weight : kMostKey);
   entry.slip = -std::log1p(-std::min(load, kMostLoad));
   entry.promised = entry.since + entry.planned * std::exp(theta * entry.slip);
+  entry.asked = entry.promised - task.arrival[row];
   paid_ = kKept * paid_ + task.value[row] * entry.seconds;
   count_ = kKept * count_ + 1.0;
 }
@@ -340,6 +376,7 @@ void PromisedEnds::decide(const Task& task, std::span<double> slots) {
   started_ = true;
   lay_out(task, slots);
   tell_all(task);
+  count_late(task);
   weigh(task);
   bring_forward(task, slots);
 }

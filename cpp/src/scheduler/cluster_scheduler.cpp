@@ -37,6 +37,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   state_.cluster = cluster;
   state_.jobs = jobs;
   state_.period = options.period;
+  state_.offered = options.offered;
   state_.epoch = options.epoch;
   state_.phases.resize(2 * n);
   state_.deviation.assign(2 * n, 0.0);
@@ -49,6 +50,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   estimates_.resize(n);
   if (estimates_.used()) state_.doubt.assign(2 * n, 0.0);
   refused_.assign(cluster.size(), 0);
+  early_taken_.assign(cluster.size(), 0);
   look_at_speeds();
   for (int pool = 0; pool < 2; ++pool) {
     const auto slots = pool == 0 ? cluster.map_slots : cluster.reduce_slots;

@@ -339,8 +339,9 @@ bool ClusterScheduler::offer(Index node, int pool, std::vector<TaskStart>& start
 
 // Gives the slot to the job that the policy chooses for this node.
 bool ClusterScheduler::offer_to_chosen(Index node, int pool, std::vector<TaskStart>& starts) {
-  if (ready_[pool] == 0) return false;
-  const auto [job, p] = policy_->choose(state_, node, pool);
+  if (ready_[pool] == 0 || idle_) return false;
+  const auto [job, p, other] = policy_->choose(state_, node, pool);
+  idle_ = job == kNone && policy_->knows_all_slots() && !options_.offered;
   if (job == kNone) return false;
   if (pool_of(p) != pool || job >= jobs_.size() || !state_.eligible(job, p)) {
     throw std::invalid_argument("policy chose job " + std::to_string(job) +
@@ -350,7 +351,21 @@ bool ClusterScheduler::offer_to_chosen(Index node, int pool, std::vector<TaskSta
     if (gathering_[pool].job == kNone) gather(job, p, pool);
     return gathering_[pool].job == job && hold(node, pool, starts);
   }
-  start(job, p, 1, node, starts);
+  const Index chosen = other == kNone ? node : other;
+  if (chosen != node) {  // its entry in the queue is for the other slot now
+    ++early_taken_[chosen];
+    ++stale_;
+    queue_[pool].push(node);
+  }
+  start(job, p, 1, chosen, starts);
+  return true;
+}
+
+// Whether an entry of the queue is for a slot that has been taken.
+bool ClusterScheduler::is_stale(Index node) {
+  if (early_taken_[node] == 0) return false;
+  --early_taken_[node];
+  --stale_;
   return true;
 }
 
@@ -399,14 +414,20 @@ bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& s
 // Offers every free slot once, in the order in which they became free.
 void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
   ++passes_;
+  idle_ = false;
   for (std::size_t left = queue_[pool].size(); left > 0 && ready_[pool] > 0; --left) {
-    const Index node = queue_[pool].pop();
+    Index node = queue_[pool].pop();
+    while (is_stale(node)) node = queue_[pool].pop();
     // A node that was refused in this pass would be refused again.
     if (refused_[node] != passes_) {
       if (offer_one(node, pool, starts)) continue;
       refused_[node] = passes_;
     }
     queue_[pool].push(node);
+  }
+  while (stale_ > 0) {
+    const Index node = queue_[pool].pop();
+    if (!is_stale(node)) queue_[pool].push(node);
   }
   if (queue_[pool].size() == 0 || ready_[pool] == 0) return;
   const double again = policy_->reconsiders(pool);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/tolerance.hpp"
@@ -35,6 +36,8 @@ JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
   some.speedup = {part(jobs.speedup.exponent), offsets(jobs.speedup.offset), jobs.speedup.rate};
   some.min_mode = part(jobs.min_mode);
   some.preferred = part(jobs.preferred);
+  some.restart = {part(jobs.restart.any), part(jobs.restart.grow), part(jobs.restart.shrink),
+                  part(jobs.restart.slot)};
   return some;
 }
 
@@ -62,6 +65,10 @@ void PeriodicLoop::begin(const JobsView& jobs, std::span<const double> believed)
   promised_.assign(n, kInfinity);
   allocation_.assign(n, 0);
   last_piece_.assign(n, kNoPiece);
+  if (!jobs.restart.given()) return;
+  had_.assign(n, 0);
+  ready_.assign(n, -kInfinity);
+  options_.exact = kInfinity;
 }
 
 void PeriodicLoop::feed(const JobsView& jobs, std::span<const double> believed,
@@ -75,6 +82,10 @@ void PeriodicLoop::adopt(const JobsView& jobs) {
   begin(jobs, {});
   arrived_ = jobs.size();
   for (std::size_t k = 0; k < jobs.size(); ++k) adopted_.emplace(epoch_.ids()[k], k);
+  if (!epoch_.ready().empty()) {
+    had_.assign(epoch_.given().begin(), epoch_.given().end());
+    ready_.assign(epoch_.ready().begin(), epoch_.ready().end());
+  }
   decided_ = true;
   if (!jobs.work.empty()) next_ = options_.start;
 }
@@ -107,7 +118,7 @@ void PeriodicLoop::tell(double now) {
   } else {
     epoch_.finish(gone_);
   }
-  if (!ran_.empty()) {
+  if (!ran_.empty() && !epoch_.options().unknown) {
     Epoch::Changes changes;
     changes.work = seen_;
     epoch_.update(ran_, changes);
@@ -136,15 +147,25 @@ void PeriodicLoop::tell(double now) {
   gone_.clear();
 }
 
-void PeriodicLoop::keep_piece(std::size_t row, std::int64_t slots, double from, double to) {
-  if (!options_.pieces || !(to > from)) return;
-  std::size_t& last = last_piece_[row];
-  if (last != kNoPiece && pieces_.end[last] == from && pieces_.slots[last] == slots) {
+void PeriodicLoop::keep_piece(const Running& job, double to) {
+  if (!options_.pieces || !(to > job.from)) return;
+  std::size_t& last = last_piece_[job.row];
+  if (last != kNoPiece && pieces_.end[last] == job.from && pieces_.slots[last] == job.slots) {
     pieces_.end[last] = to;
     return;
   }
   last = pieces_.size();
-  pieces_.add(static_cast<Index>(row), from, to, static_cast<double>(slots));
+  pieces_.add(static_cast<Index>(job.row), job.from, to, static_cast<double>(job.slots));
+  if (!had_.empty()) pieces_.works.push_back(job.works);
+}
+
+// From when on a job works that has so many slots from now on.
+double PeriodicLoop::works_from(std::size_t row, double now, std::int64_t slots) {
+  if (had_.empty()) return now;
+  if (const std::int64_t had = std::exchange(had_[row], slots); had != slots) {
+    ready_[row] = now + jobs_.restart.of(row).cost(had, slots);
+  }
+  return std::max(now, ready_[row]);
 }
 
 // Lists the rows with slots from `now` on, and their ends if nothing changes.
@@ -153,11 +174,13 @@ void PeriodicLoop::list_running(double now) {
   const auto ids = epoch_.ids();
   const auto given = epoch_.given();
   for (std::size_t k = 0; k < ids.size(); ++k) {
-    if (given[k] == 0) continue;
     const std::size_t row = row_of(ids[k]);
+    const double works = works_from(row, now, given[k]);
+    if (given[k] == 0) continue;
     const auto slots = static_cast<double>(given[k]);
     if (totals_.calls == 1) allocation_[row] = given[k];
-    running_.push_back({row, ids[k], given[k], now, now + left_[row] / rate_of(jobs_, row, slots)});
+    const double end = works + left_[row] / rate_of(jobs_, row, slots);
+    running_.push_back({row, ids[k], given[k], now, end, works});
     if (start_[row] < kInfinity) continue;
     start_[row] = now;
     order_.push_back(static_cast<Index>(row));
@@ -176,7 +199,7 @@ void PeriodicLoop::hold() {
     const std::size_t row = job.row;
     const double until = std::min(job.end, next_), slots = static_cast<double>(job.slots);
     const double rest = job.end > next_ ? left_after(job, next_) : 0.0;
-    keep_piece(row, job.slots, job.from, until);
+    keep_piece(job, until);
     totals_.held += slots * (next_ - job.from);
     if (rest > kRounding * jobs_.work[row]) {
       left_[row] = rest;
@@ -193,7 +216,8 @@ void PeriodicLoop::hold() {
 }
 
 double PeriodicLoop::left_after(const Running& job, double time) const {
-  return left_[job.row] * ((job.end - time) / (job.end - job.from));
+  if (!(time > job.works)) return left_[job.row];
+  return left_[job.row] * ((job.end - time) / (job.end - job.works));
 }
 
 // The first multiple of the period from a time on, or the time itself if doubles cannot tell
@@ -209,7 +233,7 @@ double PeriodicLoop::call_after(double time) const {
 // Ends a job before a call; returns its slots, which are free from then on.
 double PeriodicLoop::end_before(Running& job, double call) {
   const auto slots = static_cast<double>(job.slots);
-  keep_piece(job.row, job.slots, job.from, job.end);
+  keep_piece(job, job.end);
   totals_.held += slots * (call - job.from);
   totals_.idle += slots * (call - job.end);
   left_[job.row] = 0.0;
@@ -224,13 +248,13 @@ double PeriodicLoop::end_before(Running& job, double call) {
 // period.
 double PeriodicLoop::trim(Running& job, double call) {
   const double left = left_after(job, call), slots = static_cast<double>(job.slots);
-  keep_piece(job.row, job.slots, job.from, call);
+  keep_piece(job, call);
   totals_.held += slots * (call - job.from);
   const double kept =
       std::max(slot_periods(left, options_.period), static_cast<double>(jobs_.min_slots[job.row]));
   left_[job.row] = left;
   job.slots = static_cast<std::int64_t>(std::min(slots, kept));
-  job.from = call;
+  job.from = job.works = call;
   job.end = call + left / static_cast<double>(job.slots);
   return slots - static_cast<double>(job.slots);
 }
@@ -263,18 +287,18 @@ bool PeriodicLoop::give(std::int64_t id, double call, double& free) {
   if (epoch_.options().min_mode == MinMode::kGang && all < least) return false;
   if (runs) {
     Running& job = running_[place];
-    keep_piece(row, job.slots, job.from, call);
+    keep_piece(job, call);
     totals_.held += held * (call - job.from);
     left_[row] = left;
   } else {
     place_[row] = running_.size();
-    running_.push_back({row, id, 0, 0.0, 0.0});
+    running_.push_back({row, id, 0, 0.0, 0.0, 0.0});
     if (start_[row] == kInfinity) order_.push_back(static_cast<Index>(row));
     start_[row] = std::min(start_[row], call);
   }
   Running& job = running_[place_[row]];
   job.slots = static_cast<std::int64_t>(all);
-  job.from = call;
+  job.from = job.works = call;
   job.end = call + left / rate_of(jobs_, row, all);
   free -= all - held;
   expect(place_[row]);

@@ -58,6 +58,7 @@ Plan follow(Epoch& epoch, const std::function<void()>& poll, bool quick) {
   Epoch copy(0, {});
   load_state("Epoch", save_state("Epoch", epoch), copy);
   copy.set_penalty(epoch.penalty());
+  copy.know_sizes();
   const double now = epoch.now(), period = epoch.period();
   PeriodicLoop loop(std::move(copy), {.period = period,
                                       .start = now,

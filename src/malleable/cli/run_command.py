@@ -29,7 +29,6 @@ from malleable.cli.run_screen import (
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
 from malleable.cli.terminal import adder, duration, size, warnings_as_notes
-from malleable.files.reading import MAX_SIZE
 from malleable.files.writing import check_targets
 from malleable.live import engines
 from malleable.live.conditions import Conditions
@@ -41,8 +40,7 @@ from malleable.live.guard import Guard
 from malleable.live.history import known_history
 from malleable.live.jobs_file import (
     Job,
-    check_minima,
-    check_room,
+    check_fits,
     parse_jobs,
     read_rows,
     table_values,
@@ -54,7 +52,7 @@ from malleable.live.machine import machine_memory, processors
 from malleable.live.orders import obey
 from malleable.live.output import output_folder
 from malleable.live.protocol import Engine
-from malleable.live.resources import Resources, resource_names
+from malleable.live.resources import Resources
 from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.shell_text import ShellText
 from malleable.live.status import run_status
@@ -68,15 +66,13 @@ from malleable.view.live import (
     status_table,
     ways_text,
 )
-from malleable.view.text import (
-    counted,
-    plain,
-)
+from malleable.view.text import counted, plain
 
 _NO_READER = 128 + signal.SIGPIPE  # exit status
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _FEW = 10  # failed tasks that the table at the end lists
-_OF_JOB = (
+_OF_JOB = [
+    "job",
     "retries",
     "timeout",
     "weight",
@@ -84,7 +80,8 @@ _OF_JOB = (
     "min_slots",
     "max_slots",
     "backups",
-)
+    "seconds",
+]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -165,11 +162,8 @@ def job_arguments(parser: argparse.ArgumentParser, since: str) -> argparse._Argu
 
 def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     """Tables of jobs, as a file has them, and the folder that names of files are relative to."""
-    of_job = {
-        key: value
-        for key in ("job", *_OF_JOB, "seconds")
-        if (value := getattr(asked, key, None)) is not None
-    }
+    given = {key: getattr(asked, key, None) for key in _OF_JOB}
+    of_job = {key: value for key, value in given.items() if value is not None}
     is_file = names_file(asked)
     if is_file and asked.file.endswith(".toml"):
         for key in of_job:
@@ -257,7 +251,7 @@ def _input(asked: argparse.Namespace) -> str:
     if names_file(asked):
         where = asked.file
         with Path(where).open("rb") as file:
-            data = file.read(MAX_SIZE + 1)
+            data = file.read()
     elif sys.stdin is None or sys.stdin.isatty():
         told = "commands or values are lines of standard input, and a terminal has none"
         how = "malleable run commands.txt, or malleable run 'gzip {}' --each *.txt"
@@ -265,9 +259,7 @@ def _input(asked: argparse.Namespace) -> str:
             how = f"malleable run < {asked.file} runs the lines of that file"
         raise ValueError(f"{told}: {how}")
     else:
-        data = sys.stdin.buffer.read(MAX_SIZE + 1)
-    if len(data) > MAX_SIZE:
-        raise ValueError(f"{where}: too large; write a file of jobs over lines")
+        data = sys.stdin.buffer.read()
     if not data:
         raise ValueError(f"{where}: empty; nothing to run")
     return os.fsdecode(data.removeprefix(codecs.BOM_UTF8))
@@ -299,7 +291,8 @@ def _things(asked: argparse.Namespace) -> Resources:
         asked.usage("--resource: of this machine, not with --engine")
     if asked.engine and (asked.free or asked.max_load):
         asked.usage("--min-free-memory, --max-load: of this machine, not with --engine")
-    things = Resources(dict(map(_resource, asked.resource or ())))
+    pairs = (text.partition("=")[::2] for text in asked.resource or ())
+    things = Resources({n: int(own) if own.isdecimal() else own.split(",") for n, own in pairs})
     asked.holds = {"memory": memory, **things.room}
     return things
 
@@ -308,17 +301,11 @@ def _kept(text: str) -> str | int:
     return text if text in ("all", "failures", "none") else size(text)
 
 
-def _resource(text: str) -> tuple[str, list[str]]:
-    name, _, given = text.partition("=")
-    return name, resource_names(name, int(given) if given.isdecimal() else given.split(","))
-
-
 def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
     rows, folder = rows_of(asked)
     jobs = parse_jobs(rows, folder)
-    check_room(jobs, asked.holds)
     slots = processors() if asked.slots is None else check_slots(asked.slots)
-    check_minima(jobs, slots)
+    check_fits(jobs, slots, asked.holds)
     how = asked.objective or "sum:response", asked.policy or "auto"
     _decider(slots, how, {})  # refuses unknown policies and options
     if asked.dry_run:
@@ -362,10 +349,10 @@ def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
         if journal.run().status == "done" and not asked.rerun_failed:
             return _tell_again(journal, outputs)
         begun = CommandRun.resume(journal, again=asked.rerun_failed, **_options(asked))
-        check_room(begun.jobs, asked.holds)
-        if asked.slots is not None:
-            check_minima(begun.jobs, check_slots(asked.slots))
-            begun.resize(asked.slots)
+        slots = begun.run.slots if asked.slots is None else check_slots(asked.slots)
+        check_fits(begun.jobs, slots, asked.holds)
+        if slots != begun.run.slots:
+            begun.resize(slots)
         return _go(begun, things, asked, outputs)
 
 
@@ -445,9 +432,7 @@ def _progress(
         say = lambda text: quiet() or screen.above([f"malleable: {text}"])  # noqa: E731
         begun.tell_shortage = say
         if streams:
-            earlier: set[tuple[int, int]] | None = set() if asked.keep_order else None
-            begun.earlier = earlier
-            shown = Shown(begun.jobs, begun.folders, screen, earlier)
+            shown = Shown(begun.jobs, begun.folders, screen, asked.keep_order)
             views.callback(wanted, shown.rest)
             begun.hearers["the output of tasks"] = lambda *ended: wanted(lambda: shown(*ended))
         if asked.joblog:
@@ -481,8 +466,7 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
     with _interrupts() as interrupts, _progress(begun, asked, wanted) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard, "resources": things}
         load = math.inf if asked.max_load is None else asked.max_load
-        conditions = Conditions(float(asked.free or 0), load, asked.delay or 0.0)
-        how["conditions"] = conditions if conditions.any else None
+        how["conditions"] = Conditions(float(asked.free or 0), load, asked.delay or 0.0)
         history = known_history(begun.journal, begun.guard)
         of_run = run.objective, run.policy
         decider = _decider(run.slots, of_run, asked.holds, not asked.engine, history=history)

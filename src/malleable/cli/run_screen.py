@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -239,17 +239,16 @@ class JobLog:
 
 
 class Shown:
-    """Writes the output of each task to our own streams when the task ends, in order. ``over``: job and
-    number of tasks that earlier sessions ended, so they are not waited for. None: in any order."""
+    """Writes the output of each task to our own streams when the task ends, or ``in_order``."""
 
     def __init__(
         self,
         jobs: Sequence[Job],
         folders: Sequence[str],
         screen: Screen,
-        over: Collection[tuple[int, int]] | None,
+        in_order: bool,
     ) -> None:
-        self._folders, self._screen, self._over = folders, screen, over
+        self._folders, self._screen, self._in_order = folders, screen, in_order
         self._jobs = jobs
         self._ended: dict[
             tuple[int, int], int
@@ -258,7 +257,7 @@ class Shown:
 
     def __call__(self, row: int, number: int, event: Event | None) -> None:
         attempt = int(event.key.rpartition(".")[2]) if event else -1
-        if self._over is None:
+        if not self._in_order:
             self._show(row, number, attempt)
             return
         self._ended[row, number] = attempt
@@ -269,8 +268,6 @@ class Shown:
             elif at in self._ended:
                 self._number += 1
                 self._show(*at, self._ended.pop(at))
-            elif at in self._over:
-                self._number += 1
             else:
                 break
 

@@ -379,7 +379,7 @@ class Scheduler(SchedulerEvents):
                 (priority, tuple(shape) if program < 0 else programs[program])
                 for priority, program, shape in found.pop("classes")
             ),
-            nodes=[np.flatnonzero(resource == r) for r in range(resource.max() + 1)],
+            nodes=[np.flatnonzero(resource == r) for r in range(found["share"].shape[1])],
             **found,
         )
 

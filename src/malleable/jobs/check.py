@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from malleable.arrays import Floats, Integers
 from malleable.display import counted
-from malleable.jobs.table import Jobs
+from malleable.jobs.table import RESTARTS, Jobs
 from malleable.policies import policy_of
 from malleable.schedule_pieces import Holdings, Mask, Pieces
 
@@ -90,6 +90,34 @@ def work_done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
     return done
 
 
+def _by_rate(jobs: Jobs, pieces: Pieces, since: Floats) -> Floats:
+    """Work of each piece, which works since then."""
+    works: Floats = np.clip(pieces.end - since, 0.0, pieces.end - pieces.start)
+    return works * jobs.rates(pieces.slots, pieces.job)
+
+
+def _check_restarts(plan: Schedule, pieces: Pieces, since: Floats) -> None:
+    """A piece with other slots than the job had before begins to work when its restart is over."""
+    jobs = plan.jobs
+    cost = {name: getattr(jobs, name) for name in RESTARTS}
+    order = np.lexsort((pieces.start, pieces.job))
+    job, start, slots = pieces.job[order], pieces.start[order], pieces.slots[order]
+    follows = (job[1:] == job[:-1]) & (start[1:] == pieces.end[order][:-1])
+    before = np.append(0, np.where(follows, slots[:-1], 0))
+    flat = {name: column[job] if len(column) else None for name, column in cost.items()}
+
+    def told(name: str, otherwise: Any) -> Any:
+        return otherwise if flat[name] is None else flat[name]
+
+    either = told("restart", 0.0)
+    base = np.where(
+        slots > before, told("restart_grow", either), told("restart_shrink", either)
+    ) + told("restart_slot", 0.0) * np.abs(slots - before)
+    base = np.where((slots == before) | (plan.live & (start <= plan.now)), 0.0, base)
+    early = since[order] < start + base - 4 * np.spacing(np.abs(start + base))
+    pieces.refuse(early, lambda at: f"works at {start[at]}, before its restart is over", job)
+
+
 def _check_calls(plan: Schedule, pieces: Pieces) -> None:
     def between(time: Floats) -> Mask:
         span = time - plan.now
@@ -119,7 +147,11 @@ def check_schedule(plan: Schedule) -> None:
     pieces.refuse(has_work & ~hopeless & ~np.isfinite(plan.completion), lambda _: "never ends")
     runs = np.isfinite(plan.completion) & has_work
     done, last = pieces.done, pieces.last
-    if jobs.speedup is not None:
+    if pieces.works is not None:
+        _check_restarts(plan, pieces, pieces.works)
+        by_rate = _by_rate(jobs, pieces, pieces.works)
+        done = np.bincount(pieces.job, by_rate, len(jobs)).astype(np.float64)
+    elif jobs.speedup is not None:
         done = work_done(jobs.speedup, pieces.held())
     # The largest distance of times that count as equal, because doubles do not separate them.
     maxima = np.minimum(jobs.max_slots, plan.capacity).astype(float)

@@ -18,16 +18,18 @@ from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import (
     Jobs,
     SlaSteps,
+    are_unknown,
     check_min_mode,
     flat_sla,
     job_columns,
+    restart_columns,
     speedup_columns,
 )
 from malleable.objective import Objective, PenaltyLike
 from malleable.policies import JobPolicy, ObjectiveName
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.job_table import table_of
-from malleable.validation import WEIGHT, check_amount, check_count, check_slots, check_time
+from malleable.validation import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
 
 
 @by_value(without=("_assessment", "_epoch", "_order", "_promised", "_version"))
@@ -165,9 +167,14 @@ class Epoch(PlannedEpoch):
         0: the loop asks again whenever a job comes or ends.
     predictable : float, optional
         FLEX, for sums of response, completion, stretch and lateness, without ``effort``, ``hysteresis`` and
-        ``period``: each job is promised an end when it comes (`Decision.promised`), which FLEX tries to keep.
-        The larger the number (at most 1e12), the more response FLEX gives up: with 0 nothing, with 3 little;
-        with 100 jobs nearly keep the order of arrival. None: no promises. See ``docs/speedups.md``.
+        ``period``: each job is promised an end when it comes (`Decision.promised`). The number is the mean
+        error that you accept, over the time from the arrival to the promised end: with 0.05 ends are off by
+        5 %. FLEX gives up as much response as that takes, the more the smaller the number (1e-12 to 1e12).
+        None: no promises. See ``docs/speedups.md``.
+    sizes : {"known", "unknown"}
+        ``unknown``: ``work`` says nothing (1 will do, and `update` takes none). The epoch guesses
+        from the work that a job has done, and from jobs that ended (of the same ``program``, if the job has
+        one), how much is left. Jobs that have done little come first.
     penalty : numba cfunc or function, optional
         For jobs of kind ``custom``, as for `malleable.plan`, but of a job's id. An epoch with a penalty
         pickles if the function is at the top level of a module.
@@ -216,6 +223,7 @@ class Epoch(PlannedEpoch):
         effort: int | None = None,
         period: float = 0.0,
         predictable: float | None = None,
+        sizes: str = "known",
         penalty: PenaltyLike | None = None,
     ) -> None:
         check_min_mode(min_mode)
@@ -230,7 +238,8 @@ class Epoch(PlannedEpoch):
             check_amount("hysteresis", hysteresis, WEIGHT),
             None if effort is None else check_effort(effort),
             check_amount("period", period, WEIGHT),
-            None if predictable is None else check_amount("predictable", predictable, WEIGHT),
+            None if predictable is None else check_amount("predictable", predictable, RATE),
+            are_unknown(sizes),
         )
         self._tell_penalty()
 
@@ -247,6 +256,10 @@ class Epoch(PlannedEpoch):
         speedup: float | Sequence[Any] | None = None,
         min_mode: str | Sequence[str] | None = None,
         preferred: npt.ArrayLike | None = None,
+        restart: npt.ArrayLike | None = None,
+        restart_grow: npt.ArrayLike | None = None,
+        restart_shrink: npt.ArrayLike | None = None,
+        restart_slot: npt.ArrayLike | None = None,
         size: npt.ArrayLike | None = None,
         kind: str | Sequence[str | None] | None = None,
         program: npt.ArrayLike | None = None,
@@ -263,6 +276,9 @@ class Epoch(PlannedEpoch):
             decision, or of the first one if there was none yet.
         min_slots, max_slots, weight, deadline, sla, speedup, min_mode, preferred, size
             As in `malleable.Jobs`.
+        restart, restart_grow, restart_shrink, restart_slot
+            As in `malleable.Jobs`. While some change costs time, a decision makes only changes that gain more
+            than they cost. ``predictable`` and jobs that wait to start do not go with it.
         kind : str or sequence of str, optional
             The kind of penalty, for all or for each of these jobs; None: that of the objective.
         program : array_like of int, optional
@@ -288,6 +304,7 @@ class Epoch(PlannedEpoch):
             "deadline": deadline,
             "size": size,
         } | ({} if preferred is None else {"preferred": preferred})
+        columns |= restart_columns(restart, restart_grow, restart_shrink, restart_slot)
         dated = arrival is not None
         own = kind is not None or program is not None
         count = count_of("work", given("work", work)) if own else 0
@@ -324,6 +341,10 @@ class Epoch(PlannedEpoch):
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
         speedup: float | Sequence[Any] | None = None,
+        restart: npt.ArrayLike | None = None,
+        restart_grow: npt.ArrayLike | None = None,
+        restart_shrink: npt.ArrayLike | None = None,
+        restart_slot: npt.ArrayLike | None = None,
     ) -> None:
         """Change jobs. Arrival, original size and kind stay; so do columns that you leave out. O(n).
 
@@ -338,7 +359,7 @@ class Epoch(PlannedEpoch):
             As `add` returned them.
         work : array_like, optional
             Work left [slot-seconds], up to 1e15; less than 1e-12 is a rounding error and counts as 0.
-        min_slots, max_slots, weight, deadline, sla, speedup : optional
+        min_slots, max_slots, weight, deadline, sla, speedup, restart... : optional
             As in `malleable.Jobs`. Jobs that have a program take no ``speedup``.
         """
         columns: dict[str, Any] = {
@@ -347,7 +368,7 @@ class Epoch(PlannedEpoch):
             "max_slots": max_slots,
             "weight": weight,
             "deadline": deadline,
-        }
+        } | restart_columns(restart, restart_grow, restart_shrink, restart_slot)
         if sla is not None or speedup is not None:
             ids = ids_of(ids)
             steps = {} if sla is None else flat_sla(sla, len(ids), "ids")

@@ -55,13 +55,15 @@ class Plan(BasePlan):
     order : ndarray of int64, shape (J,)
         Job rows by priority.
     pieces : dict of ndarray
-        ``job, start, end, slots``: the whole schedule; pieces of one job may overlap and add up.
+        ``job, start, end, slots``: the whole schedule; pieces of one job may overlap and add up. If changes
+        of slots cost time, also ``works_from``, the time from which the job works.
     period : float
         For how long the slots of each decision are held [s]; 0: when a job ends, other jobs get its slots at
         once.
     looped : bool
-        Whether a loop decides again and again: with a period, if jobs wait to start, or with the epoch's
-        ``predictable``. Each decision then scales minima that do not fit for the jobs that are left.
+        Whether a loop decides again and again: with a period, if jobs wait to start, if changes of slots cost
+        time, or with the epoch's ``predictable``. Each decision then scales minima that do not fit for the jobs
+        that are left.
     live : bool
         Whether it is the plan of an epoch's decision: jobs without work end now, not at their arrival, and
         keep ``slots`` until they are removed.
@@ -127,7 +129,7 @@ def plan_jobs(
     asked = Request.of("jobs", jobs, goal, slots, now, policy, tries, budget, penalty)
     late = f"after now = {asked.now}; take a snapshot with jobs.at(now)"
     refuse("arrival", jobs.arrival, jobs.arrival > asked.now, late)
-    looped = held > 0.0 or bool(jobs.starting(min_mode).any())
+    looped = held > 0.0 or jobs.restarts or bool(jobs.starting(min_mode).any())
     if looped:
         own = penalty.address if isinstance(penalty, Penalty) else 0
         result, seconds = _plan_periodic(jobs, asked, goal, held, effort, min_mode, own)

@@ -13,7 +13,7 @@ from malleable import _core
 from malleable.arrays import Floats
 from malleable.estimate_errors import believed
 from malleable.jobs.plan import check_effort
-from malleable.jobs.table import Jobs, check_min_mode
+from malleable.jobs.table import Jobs, are_unknown, check_min_mode
 from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
 from malleable.policies import policy_of
 from malleable.records import by_decade, job_names, job_records, mean_of, ratio, response_summary
@@ -21,6 +21,7 @@ from malleable.results import SimulationResult
 from malleable.streaming import by_arrival
 from malleable.traces.job_table import table_of
 from malleable.validation import (
+    RATE,
     WEIGHT,
     check_amount,
     check_slots,
@@ -50,6 +51,7 @@ def run(
     hysteresis: float = 0.0,
     effort: int | None = None,
     predictable: float | None = None,
+    sizes: str = "known",
     horizon: float | None = None,
     records: bool = True,
     progress: Callable[[int, int], None] | None = None,
@@ -79,8 +81,8 @@ def run(
         Objective of ``flex``, as for `malleable.plan`, except for ``custom``.
     knows_period : bool
         False shows what it costs if a loop does not say its period.
-    min_mode, hysteresis, effort, predictable
-        As for `malleable.Epoch`; all but ``min_mode`` for ``flex`` only.
+    min_mode, hysteresis, effort, predictable, sizes
+        As for `malleable.Epoch`; all but ``min_mode`` and ``sizes`` for ``flex`` only.
     horizon : float, optional
         The simulation stops at this time [s]. Unfinished jobs are only counted.
 
@@ -124,7 +126,7 @@ def run(
     held = check_amount("period", period, WEIGHT)
     checked_flag("knows_period", knows_period)
     calm = check_amount("hysteresis", hysteresis, WEIGHT)
-    firm = None if predictable is None else check_amount("predictable", predictable, WEIGHT)
+    firm = None if predictable is None else check_amount("predictable", predictable, RATE)
     last = math.inf if horizon is None else check_time("horizon", horizon)
     seen = believed(jobs, estimates, {"work": jobs.work}, np.random.default_rng(rng))
     order = by_arrival(jobs.arrival)
@@ -143,6 +145,7 @@ def run(
         held,
         knows_period,
         firm if own else None,
+        are_unknown(sizes),
     )
     began = time.perf_counter()
     complete = _advance(loop, jobs, last, progress)
@@ -155,9 +158,9 @@ def run(
         ends[order] = loop.promised()
         summary["end_error"] = mean_of(_end_errors(jobs, ends, completion))
     done = np.isfinite(completion)
-    sizes = by_decade(jobs.work[done], completion[done] - jobs.arrival[done])
+    decades = by_decade(jobs.work[done], completion[done] - jobs.arrival[done])
     kept = _records(jobs, policy, count, start, completion) if records else None
-    parts = {policy: summary}, {policy: sizes}, {policy: seconds}
+    parts = {policy: summary}, {policy: decades}, {policy: seconds}
     return SimulationResult("jobs", kept, *parts, complete)
 
 

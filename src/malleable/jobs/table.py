@@ -115,6 +115,10 @@ MIN_MODES = ("guarantee", "gang", "start")
 _OWN_MODES = ("guarantee", "start")
 
 
+def are_unknown(sizes: str) -> bool:
+    return checked_choice("sizes", sizes, ("known", "unknown")) == "unknown"
+
+
 def check_min_mode(min_mode: str) -> None:
     checked_choice("min_mode", min_mode, MIN_MODES)
 
@@ -127,6 +131,15 @@ def mode_columns(min_mode: Any, count: int) -> dict[str, Any]:
     for row, word in enumerate(words):
         checked_choice(f"min_mode[{row}]", word, _OWN_MODES)
     return {"min_mode": np.array([MIN_MODES.index(word) for word in words], dtype=np.int64)}
+
+
+RESTARTS = ("restart", "restart_grow", "restart_shrink", "restart_slot")
+"""Columns of what a change of its slots costs a job."""
+
+
+def restart_columns(*told: Any) -> dict[str, Any]:
+    """Those of `RESTARTS` that are not None, as columns."""
+    return {name: value for name, value in zip(RESTARTS, told, strict=True) if value is not None}
 
 
 def _has_nan(values: Any) -> bool:
@@ -246,6 +259,13 @@ class Jobs(CoreTable, _core.Jobs):
         At how many slots a job with ``min_mode="start"`` would like to start, from ``min_slots`` to
         ``max_slots``; 0: it has no wish. When the job starts it gets so many slots, as far as no job needs
         them for its minimum. The next decision may change them.
+    restart : array_like or float, optional
+        What a change of its slots costs each job [s]: it holds the new slots, and does nothing for so long.
+        So does a job that starts, or that gets slots back. 0, or from 1e-12 to 1e12; by default 0.
+    restart_grow, restart_shrink : array_like or float, optional
+        The same for more and for fewer slots, where they differ; by default ``restart``.
+    restart_slot : array_like or float, optional
+        Seconds in addition for each slot that the job gets or gives; by default 0.
     name : sequence of str, optional
         Names of the jobs; each name may occur once. By default ``job0``, ``job1``, ...
     user : sequence of str, optional
@@ -299,6 +319,10 @@ class Jobs(CoreTable, _core.Jobs):
         speedup: float | Sequence[Any] | None = None,
         min_mode: str | Sequence[str] | None = None,
         preferred: npt.ArrayLike | None = None,
+        restart: npt.ArrayLike | None = None,
+        restart_grow: npt.ArrayLike | None = None,
+        restart_shrink: npt.ArrayLike | None = None,
+        restart_slot: npt.ArrayLike | None = None,
         name: Sequence[str] | None = None,
         user: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
@@ -313,6 +337,7 @@ class Jobs(CoreTable, _core.Jobs):
             "deadline": deadline,
             "size": size,
         } | ({} if preferred is None else {"preferred": preferred})
+        columns |= restart_columns(restart, restart_grow, restart_shrink, restart_slot)
         if sla is not None or speedup is not None or min_mode is not None:
             columns = job_columns(columns, sla, speedup, min_mode)
         if not self._hold_plain(columns):
@@ -358,7 +383,7 @@ class Jobs(CoreTable, _core.Jobs):
     def _columns(self) -> dict[str, Any]:
         columns = super()._columns()
         columns["min_mode"] = self._modes
-        optional = ("min_mode", "preferred")
+        optional = ("min_mode", "preferred", *RESTARTS)
         return columns | dict.fromkeys(field for field in optional if not len(columns[field]))
 
     @property
@@ -370,6 +395,11 @@ class Jobs(CoreTable, _core.Jobs):
     def min_mode(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """The meaning of each job's minimum. None: the mode of the call that takes the table."""
         return tuple(MIN_MODES[code] for code in self._modes.tolist()) or None
+
+    @property
+    def restarts(self) -> bool:
+        """Whether a change of slots costs some job time."""
+        return any(bool(getattr(self, name).any()) for name in RESTARTS)
 
     def starting(self, min_mode: str) -> npt.NDArray[np.bool_]:
         """Which jobs wait until they get their minimum; ``min_mode`` is for jobs without a mode. O(J)."""

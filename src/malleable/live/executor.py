@@ -30,7 +30,7 @@ from malleable.live.jobs_file import checked_settings
 from malleable.live.journal import ExpectedEnd, Journal
 from malleable.live.machine import processors
 from malleable.live.protocol import CallEngine
-from malleable.live.resources import Resources, resource_names
+from malleable.live.resources import Resources, check_needs
 from malleable.policies import ClusterPolicy, ObjectiveName
 from malleable.validation import check_slots, check_whole
 
@@ -272,8 +272,8 @@ class Executor(futures.Executor):
         resources: Mapping[str, int | Sequence[Any]] | None = None,
     ) -> None:
         own: dict[str, Any] = {"slots": slots, "mp_context": mp_context, "initializer": initializer}
-        own["resources"] = resources
-        _check_workers(threads, engine, own | {"max_tasks_per_child": max_tasks_per_child})
+        own |= {"max_tasks_per_child": max_tasks_per_child, "resources": resources}
+        _check_workers(threads, engine, own)
         if journal is None and (resume or durable):
             raise ValueError("resume, durable: need a journal")
         if engine is not None:
@@ -286,10 +286,9 @@ class Executor(futures.Executor):
         self._how = (initializer, tuple(initargs))
         self._context, self._max_calls = mp_context, max_tasks_per_child
         self._described = (objective, policy)
-        names = {key: resource_names(key, each) for key, each in (resources or {}).items()}
-        self._resources = Resources(names) if names else None
-        self._room = self._resources.room if self._resources else {}
-        made = partial(SchedulerDecider, max(1, self._slots), policy, objective, self._room)
+        self._resources = Resources(resources or {})
+        room = self._resources.room
+        made = partial(SchedulerDecider, max(1, self._slots), policy, objective, room)
         made()  # refuses unknown policies and options
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
         history = known_history(self._journal, Guard(_log.warning))
@@ -421,11 +420,8 @@ class Executor(futures.Executor):
         for k, parent in enumerate(parents):
             if not isinstance(parent, ExecutorJob) or parent._pool is not self:
                 raise ValueError(f"after[{k}]: no job of this pool")
-        found["needs"] = found.pop("resources", {})
-        for key, count in found["needs"].items():
-            if count > self._room.get(key, 0):
-                there = f"the pool has {self._room.get(key, 0):.0f}"
-                raise ValueError(f"resources = {{{key!r}: {count}}}: {there}")
+        found["needs"] = needs = found.pop("resources", {})
+        check_needs("resources", needs, self._resources.room, " in the pool")
         run = self._begun()
         if found.get("backups") and not run.engine.abilities.kill:
             kind = type(run.engine).__name__

@@ -17,15 +17,16 @@ from typing import Any
 from malleable.files.csv import csv_rows
 from malleable.files.reading import Source, open_text, parse_seconds, parse_size, telling_of
 from malleable.live.journal_rows import JobRow
+from malleable.live.resources import check_needs
 from malleable.live.shell_text import OF_COLUMNS, ShellText, quoted
 from malleable.live.templates import Template
 from malleable.validation import (
     BYTES,
-    LATEST_TIME,
     WEIGHT,
     WORK,
     check_amount,
     check_slots,
+    check_time,
     check_whole,
     near,
     shown,
@@ -50,8 +51,8 @@ class Job:
     Attributes
     ----------
     command : Template
-        One task for each of `values`: texts, mappings of texts by name, lists of texts, or None for a task
-        without a value.
+        One task for each of `values`: texts or numbers, mappings of texts by name, or None for a task without
+        a value.
     commands : sequence
         Instead: one task each, a text for a shell.
     weight, min_slots, max_slots, user, program
@@ -72,8 +73,6 @@ class Job:
         Where its tasks run, and variables beside those of the run.
     backups : bool
         Whether its tasks may run twice at once.
-    per_task : int
-        Values of a task.
     resources : mapping
         How many of each resource a task holds.
     held : str
@@ -148,22 +147,10 @@ class Parts(Sequence[str]):
         return self._text[self._ends[at - 1] + 1 if at else 0 : self._ends[at]]
 
 
-@dataclass(frozen=True, eq=False)
-class Range(Sequence[str]):
-    numbers: range
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, index: Any) -> Any:
-        found = self.numbers[index]
-        return Range(found) if isinstance(found, range) else str(found)
-
-
 class Matrix(Sequence[Mapping[str, str]]):
     """All combinations of values by name; the last name varies fastest."""
 
-    def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         self.columns = dict(columns)
         self._length = math.prod(map(len, columns.values()))
 
@@ -175,7 +162,7 @@ class Matrix(Sequence[Mapping[str, str]]):
         found = {}
         for name, values in reversed(self.columns.items()):
             at, place = divmod(at, len(values))
-            found[name] = values[place]
+            found[name] = str(values[place])
         return dict(reversed(found.items()))
 
 
@@ -233,23 +220,14 @@ def _plain_values(name: str, given: Any) -> Sequence[Any]:
     return given
 
 
-def _range(name: str, value: Any) -> Range:
-    parts: list[Any] = value if isinstance(value, list) else [value]
-    if isinstance(value, str):
-        first, dash, last = value.partition("-")
-        parts = [first, last] if dash else [first]
-        if not all(part.strip().isdecimal() for part in parts):
-            raise ValueError(f"{name} = {shown(value)}: expected '1-100', [1, 100] or [1, 100, 3]")
-        parts = [int(part) for part in parts]
-    if not 1 <= len(parts) <= 3:
-        raise ValueError(f"{name} = {shown(value)}: expected first, last and step")
-    numbers = [check_whole(name, part, -(2**53), 2**53) for part in parts]
-    if len(numbers) == 1:
-        numbers = [1, *numbers]
-    step = numbers[2] if len(numbers) == 3 else 1
+def _range(name: str, value: Any, folder: Path) -> range:
+    parts = value if isinstance(value, list) else [1, value]
+    if not 2 <= len(parts) <= 3:
+        raise ValueError(f"{name} = {shown(value)}: expected 100, [1, 100] or [1, 100, 3]")
+    first, last, step = [check_whole(name, part, -(2**53), 2**53) for part in [*parts, 1][:3]]
     if step == 0:
         raise ValueError(f"{name}: the step must not be 0")
-    return Range(range(numbers[0], numbers[1] + (1 if step > 0 else -1), step))
+    return range(first, last + (1 if step > 0 else -1), step)
 
 
 def _lines(name: str, given: Any, folder: Path) -> list[str]:
@@ -283,16 +261,14 @@ def _values(name: str, over: Any, folder: Path) -> Sequence[Any]:
         over = {"values": over}
     if not isinstance(over, dict) or len(over) != 1:
         raise ValueError(f"{name} = {shown(over)}: expected one of {', '.join(_OVER)}")
+    _check_known(over, list(_OVER), f"{name}.")
     ((kind, given),) = over.items()
-    where = f"{name}.{kind}"
-    if kind in _OVER:
-        return _OVER[kind](where, given, folder)
-    raise ValueError(f"{where}: unknown; expected one of {', '.join(_OVER)}{near(kind, _OVER)}")
+    return _OVER[kind](f"{name}.{kind}", given, folder)
 
 
 _OVER: Mapping[str, Callable[[str, Any, Path], Sequence[Any]]] = {
     "files": _files,
-    "range": lambda name, given, _: _range(name, given),
+    "range": _range,
     "lines": _lines,
     "matrix": _matrix,
     "values": lambda name, given, _: _plain_values(name, given),
@@ -318,25 +294,18 @@ def _whole_commands(name: str, given: Any) -> Sequence[str]:
     return Parts(text)
 
 
-def _seconds(name: str, value: Any) -> float:
+def _amount(name: str, value: Any, parse: Callable[[str], float], limits: Any) -> float:
+    """A number, or a text that ``parse`` makes one of."""
     if isinstance(value, str):
         try:
-            value = parse_seconds(value)
+            value = parse(value)
         except ValueError as error:
             raise ValueError(f"{name} = {error}") from None
-    number = check_amount(name, value, WORK)
-    if number > LATEST_TIME:
-        raise ValueError(f"{name} = {shown(value)}: must be at most 1e12 seconds")
-    return number
+    return check_amount(name, value, limits)
 
 
-def _memory(name: str, value: Any) -> float:
-    if isinstance(value, str):
-        try:
-            return float(parse_size(value))
-        except ValueError as error:
-            raise ValueError(f"{name} = {shown(value)}: {error}") from None
-    return check_amount(name, value, BYTES)
+def _seconds(name: str, value: Any) -> float:
+    return check_time(name, _amount(name, value, parse_seconds, WORK))
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -365,7 +334,7 @@ _CHECKS: Mapping[str, Any] = {
     "deadline": _seconds,
     "min_slots": lambda name, value: check_slots(value, name, least=0),
     "max_slots": lambda name, value: check_slots(value, name),
-    "memory": _memory,
+    "memory": lambda name, value: _amount(name, value, parse_size, BYTES),
     "user": _text,
     "program": _text,
     "after": _texts,
@@ -400,9 +369,8 @@ def checked_settings(
 
 
 def _frozen(values: Sequence[Any]) -> dict[str, Any]:
-    if isinstance(values, Range) and len(values):
-        numbers = values.numbers
-        return {"range": [numbers.start, numbers[-1], numbers.step]}
+    if isinstance(values, range) and len(values):
+        return {"range": [values.start, values[-1], values.step]}
     if isinstance(values, Matrix):
         return {"matrix": {name: _frozen(own) for name, own in values.columns.items()}}
     return {"values": list(values)}
@@ -526,25 +494,15 @@ def more_jobs(rows: Sequence[Any], folder: str, present: Sequence[Job]) -> list[
     return jobs
 
 
-def check_minima(jobs: Sequence[Job], slots: int) -> None:
-    """ValueError for a job that is guaranteed more slots than there are."""
+def check_fits(jobs: Sequence[Job], slots: int, room: Mapping[str, float]) -> None:
+    """ValueError for a job that is guaranteed more slots than there are, or whose tasks need more memory or
+    resources."""
     for k, job in enumerate(jobs):
         if job.min_slots > slots:
-            raise ValueError(
-                f"job[{k}].min_slots = {job.min_slots}: above the {slots} slots of the run"
-            )
-
-
-def check_room(jobs: Sequence[Job], room: Mapping[str, float]) -> None:
-    """ValueError for a job whose tasks need more memory or resources than there are."""
-    for k, job in enumerate(jobs):
-        for name, need in job.needs.items():
-            where, there = f"job[{k}].resources.{name} = {need}", f"{room.get(name, 0):,.0f}"
-            if need > room.get(name, 0) and name == "memory":
-                told = f"there are {there} bytes for all tasks"
-                raise ValueError(f"job[{k}].memory = {need:,.0f}: {told}")
-            if need > room.get(name, 0):
-                raise ValueError(f"{where}: the run has {there}; --resource {name}=... says which")
+            least = f"job[{k}].min_slots = {job.min_slots}"
+            raise ValueError(f"{least}: above the {slots} slots of the run")
+        check_needs(f"job[{k}]", {"memory": job.memory}, room, " bytes for all tasks")
+        check_needs(f"job[{k}].resources", job.resources, room, "; --resource NAME= says which")
 
 
 def read_rows(source: Source) -> list[dict[str, Any]]:

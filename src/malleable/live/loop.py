@@ -58,7 +58,7 @@ class Loop(Ledger):
     settled : callable, optional
         Called with (row, number, Event) for each task that has ended for good.
     left : callable, optional
-        As `settled`, for each attempt that ended beside another one, or was not needed.
+        As `settled`, for each other attempt that ended: beside another one, or before the task's next one.
     rested : callable, optional
         Called with (row, number) for each task that the engine gave back; returns whether it is still wanted.
     short : callable, optional
@@ -90,8 +90,8 @@ class Loop(Ledger):
         self.engine = engine
         self._epoch, self._settled, self._left = epoch, settled, left
         self._rested, self._short = rested, short
-        self._resources = resources
-        self._conditions = conditions
+        self._resources = resources or Resources({})
+        self._conditions = conditions or Conditions()
         self._flying: dict[str, Flight] = {}  # by key
         self._backups = Backups(decider, epoch)
         # By key of a running backup task: the attempt beside which it runs.
@@ -146,8 +146,7 @@ class Loop(Ledger):
         self.record()
         if self._flying and not self.stopping:
             most = min(most, self._decided + self._epoch - self.now)
-        if self._conditions:
-            most = min(most, self._conditions.wait(self.now))
+        most = min(most, self._conditions.wait(self.now))
         self._hear(self.engine.poll(max(0.0, most)))  # recorded together with the next starts
         if self._progress and self.now - self._told >= LOOK:
             self.tell()
@@ -179,13 +178,11 @@ class Loop(Ledger):
 
     def _ahead(self) -> int:
         able = self.engine.abilities
-        if self._conditions or self._pace * able.short < self.engine.slots:
+        if self._conditions.any or self._pace * able.short < self.engine.slots:
             return 0
         return int(self._pace * able.ahead)
 
     def _may_start(self) -> int:
-        if not self._conditions:
-            return MOST_SLOTS
         found = self._conditions.room(self.now)
         why = self._conditions.why
         self.held = f"{NOTHING_STARTS}: {why}" if why else ""
@@ -202,8 +199,7 @@ class Loop(Ledger):
             self._journal.check_there()
             self._attempted += begun
             self.record()
-        if self._conditions:
-            self._conditions.started(self.now)
+        self._conditions.started(self.now)
         self.engine.start(tasks)
 
     def _back_up(self) -> None:
@@ -298,8 +294,8 @@ class Loop(Ledger):
         return tasks
 
     def _take(self, made: Task, work: JobState) -> None:
-        if self._resources and work.needs:
-            held = self._resources.take(made.key, work.needs)
+        held = self._resources.take(made.key, work.needs)
+        if held:
             made.environment = {**made.environment, **held}
             if self.engine.abilities.calls == "pickled":
                 made.call = packed_holding(held, made.call)
@@ -329,8 +325,7 @@ class Loop(Ledger):
             flight = self._flying.pop(event.key, None)
             if flight is None:
                 continue  # reported twice, or of another run
-            if self._resources:
-                self._resources.give_back(event.key)
+            self._resources.give_back(event.key)
             flight = flight._replace(since=began)
             heard.add(flight.row)
             good = event.kind == "ended" and event.status == 0
@@ -374,6 +369,7 @@ class Loop(Ledger):
         if not good and self._tried_again(flight, event) and self._rested(row, number):
             work.again.append(number)
             work.retried += 1
+            self._left(row, number, event)
             return
         self._tries.pop((row, number), None)
         if good:

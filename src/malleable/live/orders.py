@@ -14,8 +14,7 @@ from malleable.live.engines.process.local import Local
 from malleable.live.jobs_file import (
     CANCELLED,
     PAUSED,
-    check_minima,
-    check_room,
+    check_fits,
     checked_settings,
     more_jobs,
 )
@@ -70,8 +69,7 @@ def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
         name = rows[0]["name"]
         rows[0]["name"] = next(n for n in (f"{name}-{k}" for k in count(2)) if n not in names)
     jobs = more_jobs(rows, str(order.get("folder", "")), run.jobs)
-    check_room(jobs, decider.room)
-    check_minima(jobs, run.run.slots)
+    check_fits(jobs, run.run.slots, decider.room)
     run.add(loop, jobs, rows)
     loop.decide_soon()
     told = ", ".join(f"{printable(job.name)} ({len(job):,} tasks)" for job in jobs)
@@ -81,7 +79,7 @@ def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
 def _resize(run: CommandRun, loop: Loop, decider: SchedulerDecider, slots: Any) -> str:
     if not isinstance(loop.engine, Local):
         raise ValueError("slots: only on this machine")
-    check_minima(run.jobs, check_slots(slots))
+    check_fits(run.jobs, check_slots(slots), decider.room)
     run.resize(slots)
     loop.engine.resize(slots)
     decider.resize(slots, loop.now)

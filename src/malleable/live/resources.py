@@ -44,11 +44,11 @@ def _within(allowed: str, found: list[str], where: str) -> list[str]:
 
 
 class Resources:
-    """The names of each resource (as `resource_names` returns them), and which task holds what."""
+    """The names of each resource (names, or how many), and which task holds what."""
 
-    def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
-        self._names = names
-        self._free = {name: list(range(len(own))) for name, own in names.items()}
+    def __init__(self, given: Mapping[str, int | Sequence[Any]]) -> None:
+        self._names = {name: resource_names(name, own) for name, own in given.items()}
+        self._free = {name: list(range(len(own))) for name, own in self._names.items()}
         self._held: dict[str, dict[str, list[int]]] = {}  # by task
 
     @property
@@ -58,8 +58,8 @@ class Resources:
     def take(self, task: str, needs: Mapping[str, float]) -> dict[str, str]:
         """A task begins; returns the environment variables that tell it what it holds."""
         variables = {}
-        held = self._held[task] = {}
         for name in self._free.keys() & needs.keys():
+            held = self._held.setdefault(task, {})
             held[name] = [heapq.heappop(self._free[name]) for _ in range(int(needs[name]))]
             told = ",".join(self._names[name][k] for k in held[name])
             variables[f"MALLEABLE_{name.upper()}"] = told
@@ -71,6 +71,16 @@ class Resources:
         for name, numbers in self._held.pop(task, {}).items():
             for number in numbers:
                 heapq.heappush(self._free[name], number)
+
+
+def check_needs(
+    where: str, needs: Mapping[str, float], room: Mapping[str, float], what: str
+) -> None:
+    """ValueError if a task needs more than there is of a resource; ``what`` follows the number."""
+    for name, need in needs.items():
+        if need > room.get(name, 0.0):
+            there = f"there are {room.get(name, 0.0):,.0f}"
+            raise ValueError(f"{where}.{name} = {need:,.0f}: {there}{what}")
 
 
 def packed_holding(variables: Mapping[str, str], packed: bytes) -> bytes:

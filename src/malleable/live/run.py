@@ -20,12 +20,7 @@ from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
 from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
-from malleable.live.output import (
-    SUFFIXES,
-    job_folder,
-    own_output_folder,
-    stream_of,
-)
+from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
 from malleable.live.own_files import own_folder
 from malleable.live.packs import LARGE, pack_of
 from malleable.live.protocol import Engine, Event, Task
@@ -33,7 +28,6 @@ from malleable.live.task_outcome import Counted
 
 FAILED = 3
 _PACKED = 256  # attempts that are packed at once
-_LOOKED_AT = 10  # most attempts of a task whose empty streams are removed
 
 
 def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
@@ -97,10 +91,9 @@ class CommandRun:
         self.guard = guard or Guard()
         self.tell_failure: Callable[[Failure], object] | None = None
         self.tell_shortage: Callable[[str], object] | None = None  # called once
-        # Called for each task that has ended or (with None) never starts; by name of the purpose.
+        # Called for each task that has ended or (with None) never starts or ended in an earlier session; by
+        # name of the purpose.
         self.hearers: dict[str, Callable[[int, int, Event | None], object]] = {}
-        # (job, number) of tasks that earlier sessions ended, if they are needed.
-        self.earlier: set[tuple[int, int]] | None = None
         self.done_before = 0  # tasks that the run which is resumed had done
         self._works: Sequence[JobState] = ()
         self._again = again
@@ -143,7 +136,7 @@ class CommandRun:
 
     def loop(self, engine: Engine, decider: SchedulerDecider, **options: Any) -> Loop:
         of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
-        of_run |= {"dropped": self._skipped, "left": self._ended_beside, "short": self._short}
+        of_run |= {"dropped": self._skipped, "left": self._attempt_ended, "short": self._short}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         self._works = loop.jobs
         self._add_jobs(loop, 0)
@@ -190,8 +183,7 @@ class CommandRun:
                 loop.over(row, number, 0 if task.good else 1, task.last.how)
                 if task.good:
                     took.setdefault(row, array("d")).append(task.seconds)
-                if self.earlier is not None:
-                    self.earlier.add((row, number))
+                self._tell(row, number, None)
             else:
                 loop.tried(task)
                 self._made[row, number] = task.made
@@ -221,14 +213,15 @@ class CommandRun:
         return work_of(job, after, make=make)
 
     def _settled(self, row: int, number: int, event: Event) -> None:
-        attempts = int(event.key.rpartition(".")[2]) + 1
         good = not (event.how or event.status)
-        for attempt in range(max(0, attempts - _LOOKED_AT), attempts):
-            self._remove_empty(row, number, attempt, good)
-        for about, hear in self.hearers.items():
-            self.guard(about, lambda: hear(row, number, event))  # noqa: B023 - called at once
+        self._remove_empty(row, number, int(event.key.rpartition(".")[2]), good)
+        self._tell(row, number, event)
         if not good:
             self._tell_failure(row, number, event)
+
+    def _tell(self, row: int, number: int, event: Event | None) -> None:
+        for about, hear in self.hearers.items():
+            self.guard(about, lambda: hear(row, number, event))  # noqa: B023 - called at once
 
     def _remove_empty(self, row: int, number: int, attempt: int, good: bool) -> None:
         left = False
@@ -244,7 +237,7 @@ class CommandRun:
         if left and attempt >= self._made.get((row, number), 0):
             self._unpacked.setdefault(row, []).append((number, attempt, good))
 
-    def _ended_beside(self, row: int, number: int, event: Event) -> None:
+    def _attempt_ended(self, row: int, number: int, event: Event) -> None:
         self._remove_empty(row, number, int(event.key.rpartition(".")[2]), False)
 
     def pack(self, now: float, soon: bool = True) -> None:
@@ -282,12 +275,10 @@ class CommandRun:
             return b""
         with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - twice a task
             size = file.seek(0, os.SEEK_END)
-            if isinstance(self._keep, int):
-                file.seek(max(0, size - self._keep))
-            elif size > LARGE:
+            most = self._keep if isinstance(self._keep, int) else math.inf
+            if size > LARGE and most == math.inf:
                 return None
-            else:
-                file.seek(0)
+            file.seek(int(max(0, size - most)))
             return file.read()
         return None
 
@@ -311,9 +302,8 @@ class CommandRun:
         self.guard("the view of the run", told)
 
     def _skipped(self, row: int, numbers: Sequence[int]) -> None:
-        for about, hear in self.hearers.items():
-            for number in numbers:
-                self.guard(about, lambda: hear(row, number, None))  # noqa: B023 - called at once
+        for number in numbers:
+            self._tell(row, number, None)
         tell, job = self.tell_failure, self.jobs[row]
         if tell and numbers and self._works[row].ways["skipped"]:
             bad = [

@@ -51,7 +51,7 @@ class Template:
     """A command, text for a shell or arguments, with fields.
 
     ``names`` are those of values; none: there is one value without a name. ``valued``: there are values at
-    all; ``several``: a task has several values without names. ValueError for an empty command, a field that
+    all. ValueError for an empty command, a field that
     names no value (with the nearest name), and a field in text for a shell where a shell would not put the
     value alone (with what to write)."""
 
@@ -144,7 +144,8 @@ class Template:
             )
 
     def arguments(self, value: Any, number: int) -> list[str]:
-        values: Mapping[str, str] = value if isinstance(value, Mapping) else {"": value or ""}
+        alone = "" if value is None else str(value)
+        values: Mapping[str, str] = value if isinstance(value, Mapping) else {"": alone}
 
         def text_of(key: _Key) -> str:
             return str(number + 1) if key[1] == "#" else _changed(values.get(key[0], ""), key[1])

@@ -87,18 +87,14 @@ def _read(file: File) -> Trace:
 
 def _flow(found: tuple[str, list[_Task]]) -> Flow:
     job, tasks = found
-    index: dict[int, int] = {}
-    names: set[str] = set()
+    index: dict[int | str, int] = {}
     for k, task in enumerate(tasks):
-        if task.name in names:
-            raise task.error("the name is taken")
-        if task.number in index:
-            raise task.error("the number is taken")
+        key = task.name if task.number is None else task.number
+        if key in index:
+            raise task.error("its name or number is taken")
         if task.end < task.start:
             raise task.error(f"end_time = {task.end:.0f} is before start_time = {task.start:.0f}")
-        names.add(task.name)
-        if task.number is not None:
-            index[task.number] = k
+        index[key] = k
     stages = []
     for task in tasks:
         for number in sorted(task.waits - index.keys())[:1]:

@@ -3,7 +3,8 @@
 Names here: submit, start, end, run [s], slots, tasks (that may start one by one), requested [s], user, name,
 id, state, partition, account. Needed: submit, start, and end or run. Times are seconds, or ISO dates.
 
-Taken: a row is a job on so many slots, rigid unless it says ``tasks``. Assumed: one slot; rows are numbered.
+Taken: a row is a job on so many slots, rigid unless it says ``tasks``. Assumed: one slot; rows are numbered
+unless they have an id.
 Left out: other columns.
 """
 
@@ -15,7 +16,7 @@ from malleable.files.csv import check_head, csv_rows
 from malleable.traces.formats import File, Format, Head
 from malleable.traces.job_columns import Column, cells_of, clock, trace_of_cells
 from malleable.traces.trace import Trace
-from malleable.validation import check_keys
+from malleable.validation import check_keys, shown
 
 _TABLE = (
     Column("submit", "Submit"), Column("start", "Start"), Column("end", "End"), Column("run", "ElapsedRaw"),
@@ -39,12 +40,18 @@ def _read(file: File) -> Trace:
             check_head(names, list(file.columns.values()))
             places = {here: names.index(there) for here, there in file.columns.items()}
 
+            taken = set[str]()
+
             def parse(numbered: tuple[int, list[str]]) -> list[dict[str, str]]:
                 number, row = numbered
                 if len(row) != len(names):
                     raise ValueError(f"{len(row)} cells, but the header has {len(names)}")
                 record = {here: row[place] for here, place in places.items()}
-                return [cells_of({"id": f"{number}", **record}, _TABLE)]
+                cells = cells_of({"id": f"{number}", **record}, _TABLE)
+                if cells["JobID"] in taken:
+                    raise ValueError(f"id = {shown(cells['JobID'])}: another row has it")
+                taken.add(cells["JobID"])
+                return [cells]
 
             numbers = ((k, (k - 1, row)) for k, row in enumerate(rows, 2) if row)
             return trace_of_cells(file, parse, numbers)

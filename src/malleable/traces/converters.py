@@ -213,15 +213,17 @@ def map_reduce(trace: Trace, slot: float | None = None, **assumed: Any) -> MapRe
 
 def _of_bytes(trace: Trace, slot: float, values: Mapping[str, Any]) -> MapReduceJobs:
     assert trace.reduce is not None
-    parts = trace.reduce.bytes / values["reduce_bytes"]
+    parts, each = trace.reduce.bytes / values["reduce_bytes"], values["reduce_seconds"] / slot
     full = np.floor(parts)
-    rest = _units((parts - full) * values["reduce_seconds"] / slot)
-    offset = _all_tasks(_whole("shuffle", full) + (rest > 0))
-    task = np.full(offset[-1], _units(np.array([values["reduce_seconds"] / slot]))[0])
-    task[offset[1:][rest > 0] - 1] = rest[rest > 0]
-    maps = _units(trace.map.bytes / values["block_bytes"])
-    arrival = _slots_of(trace.arrival, slot)
-    return MapReduceJobs.from_columns(arrival, maps, offset, task, trace.name)
+    rest = _steps((parts - full) * each)
+    counts = full + (rest > 0.0)
+    if counts.sum() > _MOST_TASKS:
+        raise ValueError(f"{counts.sum():,.0f} reduce tasks: there may be {_MOST_TASKS:,}")
+    offset = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    task = np.full(offset[-1], _steps(each))
+    task[offset[1:][rest > 0.0] - 1] = rest[rest > 0.0]
+    maps = _steps(trace.map.bytes / values["block_bytes"])
+    return _in_steps(trace.arrival, slot, maps, offset, task, trace.name)
 
 
 def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> MapReduceJobs:
@@ -233,38 +235,26 @@ def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> Ma
             ways = "say slot", "--read slot=S says it"
             raise AdvisedError("no map task has a time that could be a slot's length", *ways)
         slot = float(work.sum() / maps.sum())
-    lengths: list[list[int]] = [[] for _ in range(len(trace))]
+    reduces = [np.empty(0)] * len(trace)
     if trace.reduce is not None:
         reduces = trace.reduce.task_seconds(first, trace.per_second)
-        lengths = [[max(1, math.ceil(s / slot - 1e-9)) for s in own.tolist()] for own in reduces]
-    arrival = _slots_of(moments(trace, trace.arrival[rows], zero(trace, rows)), slot)
-    chosen = [lengths[row] for row in rows.tolist()]
-    return MapReduceJobs(maps, chosen, arrival=arrival, **take(trace, rows, "name"))
+    chosen = [reduces[row] for row in rows.tolist()]
+    offset = np.cumsum([0, *map(len, chosen)])
+    task = np.maximum(_steps(np.concatenate([np.empty(0), *chosen]) / slot), 1.0)
+    arrival = moments(trace, trace.arrival[rows], zero(trace, rows))
+    return _in_steps(arrival, slot, maps, offset, task, **take(trace, rows, "name"))
 
 
-def _slots_of(seconds: Floats, slot: float) -> Integers:
-    first = float(seconds.min()) if len(seconds) else 0.0
-    return _whole("arrival", np.floor((seconds - first) / slot) + 1)
+def _in_steps(
+    arrival: Floats, slot: float, maps: Any, offset: Integers, task: Any, name: Any = None
+) -> MapReduceJobs:
+    arrival = np.floor((arrival - arrival.min(initial=math.inf)) / slot) + 1.0
+    return MapReduceJobs.from_columns(arrival, maps, offset, task, name)
 
 
-def _whole(field: str, values: Floats) -> Integers:
-    for row in np.flatnonzero(~(np.abs(values) < 2.0**60))[:1]:
-        raise ValueError(f"{field}[{row}] = {values[row]:g}: more than 2^60 slots or units")
-    return values.astype(np.int64)
-
-
-def _all_tasks(counts: Integers) -> Integers:
-    total = counts.sum(dtype=np.float64)
-    if total > _MOST_TASKS:
-        row = int(np.argmax(counts))
-        most = f"{counts[row]:,} of them of job {row}; there may be {_MOST_TASKS:,}"
-        raise ValueError(f"{total:,.0f} reduce tasks, {most}")
-    return np.concatenate(([0], np.cumsum(counts)))
-
-
-def _units(work: Floats) -> Integers:
-    # 1e-9: rounding must not raise a whole number of units to the next one.
-    return _whole("units", np.ceil(work - 1e-9))
+def _steps(work: Any) -> Any:
+    # 1e-9: rounding must not raise a whole number of steps to the next one.
+    return np.ceil(work - 1e-9)
 
 
 def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
@@ -343,7 +333,7 @@ def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) 
     found = part(trace, phase)
     counts: Any
     seconds: Any
-    if found.width is not None and (np.diff(found.offset) <= 1).all():
+    if found.end is not None and found.shuffled is None and (np.diff(found.offset) <= 1).all():
         # A job's tasks are equal, so their number and one time are enough.
         counts = found.tasks[rows]
         work = found.left(None, "start", trace.per_second, 1.0, 1.0)[0][rows]

@@ -28,7 +28,7 @@ def _items(entry: Any, key: str, keys: tuple[str, ...]) -> list[Any]:
     return of_kind(entry.get(key), list, f"{key} = {{}}: expected a list")
 
 
-def _value(entry: Mapping[str, Any], key: str, default: float) -> Any:
+def _value(entry: Mapping[str, Any], key: str, default: float | None) -> Any:
     found = entry.get(key)
     if isinstance(found, (bool, list, dict, str)):
         raise ValueError(f"{key} = {shown(found)}: not a number")
@@ -37,11 +37,8 @@ def _value(entry: Mapping[str, Any], key: str, default: float) -> Any:
 
 def _job(job: Any) -> dict[str, Any]:
     check_keys("", of_kind(job, dict, _OBJECT), JOB_KEYS)
-    row = {**job, "work": _value(job, "work", math.nan), "after": texts_of(job, "after")}
-    if job.get("name") is not None:
-        row["name"] = text_of(job["name"], "name")
-    _value(job, "max_slots", 1)
-    return row
+    numbers = {key: _value(job, key, None) for key in ("work", "max_slots") if key in job}
+    return {**job, **numbers, "after": texts_of(job, "after")}
 
 
 def _flow(number: int, entry: Any) -> dict[str, Any]:

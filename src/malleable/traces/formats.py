@@ -4,7 +4,6 @@ format."""
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import re
@@ -59,15 +58,13 @@ class Head:
 @dataclass(frozen=True)
 class File:
     """A file that a format reads, unpacked and within ``max_size``: a ``stream``, its name ``where``, which
-    `read` puts before errors, ``bad`` for malformed records, ``path`` (None for a file object),
-    ``columns`` (the name here, and the name in the file or "") and ``slots_from`` (the resource that
-    counts as slots)."""
+    `read` puts before errors, ``bad`` for malformed records, ``columns`` (the name here, and the name in the
+    file or "") and ``slots_from`` (the resource that counts as slots)."""
 
     stream: BinaryIO
     where: str
     bad: BadRecords
     max_size: int | None
-    path: Path | None
     columns: Mapping[str, str]
     slots_from: str | None
 
@@ -169,6 +166,10 @@ def _likeliest(head: Head) -> str:
     without = "--columns JobID,Submit,... names the columns of sacct in a file without their names"
     if head.is_object or head.text.startswith("["):
         return "JSON that is read: of sacct, YARN, Kubernetes, Rumen, Spark, WfFormat, flows"
+    if head.text.startswith("<"):
+        return "XML or HTML: YARN answers JSON to curl -H 'Accept: application/json'"
+    if "JobID" in head.line.split():
+        return "sacct's table for people: sacct --parsable2 writes one that is read"
     if "|" in head.line:
         return f"most like a Slurm sacct table or a CSV file: {without}; {named}"
     if "," in head.line or "\t" in head.line or ";" in head.line:
@@ -179,9 +180,10 @@ def _likeliest(head: Head) -> str:
 def _logs(folder: Path) -> list[Path]:
     """What is in a folder of logs, in the order of names, without files of no known format."""
     found = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
-    for path in filter(Path.is_symlink, found):
-        _check_link(path)
-    if any(map(is_part, found)):
+    for path in filter(_leads_nowhere, found):
+        told = "a symbolic link that leads nowhere, or around; remove it, or give the logs by name"
+        raise ValueError(f"{path}: {told}")
+    if any(map(_is_part, found)):
         return []
     found = [path for path in found if path.stat().st_size]
     known = [path for path in found if path.is_dir() or _is_known(path)]
@@ -191,6 +193,11 @@ def _logs(folder: Path) -> list[Path]:
     return known or found
 
 
+def _leads_nowhere(path: Path) -> bool:
+    around = path.is_symlink() and path.parent.resolve().is_relative_to(os.path.realpath(path))
+    return around or not path.exists()
+
+
 def _is_known(path: Path) -> bool:
     with open_bytes(path, None) as (stream, _):
         head = Head(stream.peek())
@@ -198,22 +205,9 @@ def _is_known(path: Path) -> bool:
 
 
 def _check_link(path: Path) -> None:
-    """ValueError if a symbolic link leads to itself, or to a folder that it stands in."""
-    try:
-        target = os.path.realpath(path, strict=True)
-        loops = Path(os.path.realpath(path.parent)).is_relative_to(target)
-    except OSError as error:
-        loops = error.errno == errno.ELOOP
-    if loops:
-        raise ValueError(
-            f"{path}: a loop of symbolic links; remove the link, or give the logs by name"
-        )
-
-
-def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
-    if path is None or not path.is_dir():
-        return open_bytes(source, max_size)
-    return open_parts(parts_of(path), str(path), max_size)
+    if not path.exists() or path.parent.resolve().is_relative_to(path.resolve()):
+        told = "a symbolic link that leads nowhere, or around; remove it, or give the logs by name"
+        raise ValueError(f"{path}: {told}")
 
 
 def _columns(told: str | Mapping[str, str] | None) -> Mapping[str, str]:
@@ -236,8 +230,8 @@ def read(
     Parameters
     ----------
     source : path, file object or data frame
-        Plain, gzip, bz2, zstd or lz4; the content tells the format. For a rolling log of Spark give its folder;
-        a folder of logs of one format is one trace (`malleable.traces.merging`).
+        Plain, gzip, bz2, zstd or lz4; the content tells the format. A folder of logs of one format is one trace
+        (`malleable.traces.merging`). A rolling log of Spark is one trace, too: its folder, or one of its parts.
     skip_bad : bool
         False: malformed records, and everything behind a damaged place of the file, are one error that counts
         them and shows the first. True: they are left out, with a warning that counts them.
@@ -288,60 +282,41 @@ def read(
     if is_frame(source):
         return next(format.frame for format in _formats() if format.frame)(source)
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    if path is not None and _is_part(path):
+        path = path.absolute().parent
     if path is not None and path.is_dir() and (logs := _logs(path)):
         from malleable.traces.merging import merged
 
         common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
         common |= {"columns": columns, "slots_from": slots_from}
         return replace(merged([read(log, **common) for log in logs]), where=str(path))
-    with _opened(source, path, max_size) as (stream, where), telling_of(where):
+    opened = open_bytes(source, max_size)
+    if path is not None and path.is_dir():
+        opened = open_parts(_parts_of(path), str(path), max_size)
+    with opened as (stream, where), telling_of(where):
         named = _columns(columns)
         format = _format_of(Head(stream.peek(), named))
         bad = BadRecords(skip_bad)
-        trace = format.read(File(stream, where, bad, max_size, path, named, slots_from))
+        trace = format.read(File(stream, where, bad, max_size, named, slots_from))
         own = trace.format or format.name
         return replace(trace, format=own, where=where, skip_bad=skip_bad)
 
 
-def parts_of(folder: Path) -> list[Path]:
+def _parts_of(folder: Path) -> list[Path]:
     """The files of a rolling log in order, from the last compacted one on: ``events_NUMBER_APPLICATION``,
     with ``.compact`` and a codec's name. ValueError if there are none, or one is missing."""
-    found: dict[int, Path] = {}
-    first = 0
-    for path in sorted(folder.iterdir()):
-        named = _PART.match(path.name)
-        if named is None:
-            continue
-        number = int(named[1])
-        compact = ".compact" in path.name
-        if compact or number not in found:
-            found[number] = path
-        first = max(first, number if compact else 0)
-    if not found:
-        raise ValueError(
-            f"{folder}: a directory without parts of a Spark event log (events_1_ ...)"
-        )
-    numbers = range(first or 1, max(found) + 1)
-    for number in numbers:
+    named = ((_PART.match(path.name), path) for path in folder.iterdir())
+    parts = sorted((int(found[1]), ".compact" in path.name, path) for found, path in named if found)
+    if not parts:
+        told = "a directory without parts of a Spark event log (events_1_ ...)"
+        raise ValueError(f"{folder}: {told}")
+    found = {number: path for number, _, path in parts}
+    first = max((number for number, compact, _ in parts if compact), default=1)
+    for number in range(first, max(found) + 1):
         if number not in found:
             raise ValueError(f"{folder}: part {number} of the Spark event log is missing")
-    return [found[number] for number in numbers]
+    return [path for number, path in found.items() if number >= first]
 
 
-def is_part(path: Path) -> bool:
+def _is_part(path: Path) -> bool:
     return _PART.match(path.name) is not None and path.is_file()
-
-
-def check_part(path: Path) -> None:
-    """ValueError for a part of a rolling log without its beginning, a warning for one without its end."""
-    named = _PART.match(path.name)
-    if named is None:
-        return
-    number = int(named[1])
-    whole = f"part {number} of a rolling log: the folder {path.absolute().parent} is the whole one"
-    if number > 1 and ".compact" not in path.name:
-        raise ValueError(f"{whole}; parts before this one are missing")
-    if any(
-        other.name != path.name and is_part(other) for other in path.absolute().parent.iterdir()
-    ):
-        warnings.warn(f"{path}: {whole}; parts after this one are left out", stacklevel=4)

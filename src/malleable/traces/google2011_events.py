@@ -23,13 +23,14 @@ from array import array
 
 import numpy as np
 
+from malleable.jobs.table import Floats, Integers
 from malleable.traces.formats import File, Format, Head
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 from malleable.validation import shown
 
 _COLUMNS = 13
-_SCHEDULE, _EVICT, _FINISH, _UPDATE = 1, 2, 4, 7
+_SCHEDULE, _FINISH, _UPDATE = 1, 4, 7
 _ENDS = (3, 4, 5, 6)
 _BEFORE, _AFTER = 0, 2**63 - 1
 _FIELDS: tuple[tuple[int, str, int], ...] = (  # column, name, most
@@ -59,73 +60,63 @@ def _parse(line: str) -> tuple[list[int], str]:
 
 
 def _read(file: File) -> Trace:
-    rows: dict[int, int] = {}
-    users: list[str] = []
-    times, jobs, tasks, kinds = (array("q") for _ in range(4))
-    for (time, job, task, kind), user in file.records(_parse):
-        row = rows.setdefault(job, len(rows))
-        if row == len(users):
-            users.append(user)
-        times.append(time)
-        jobs.append(row)
-        tasks.append(task)
-        kinds.append(kind)
-    file.settle(len(times), "events")
-    names = list(rows)
-    found = [_Job() for _ in names]
-    # By time, ties in the order of the file.
-    for row in np.argsort(np.asarray(times), kind="stable").tolist():
-        found[jobs[row]].add(times[row], tasks[row], kinds[row])
-    order = sorted(range(len(found)), key=lambda row: found[row].arrival)
-    sorted_jobs = [found[row] for row in order]
+    numbers = array("q")
+    users: dict[int, str] = {}
+    for row, user in file.records(_parse):
+        numbers.extend(row)
+        users.setdefault(row[1], user)
+    time, job, task, kind = np.array(numbers, dtype=np.int64).reshape(-1, len(_FIELDS)).T
+    file.settle(len(time), "events")
+    names, first, job = np.unique(job, return_index=True, return_inverse=True)
+    arrival, latest = np.full(len(names), _AFTER), np.full(len(names), _BEFORE)
+    np.minimum.at(arrival, job, time)
+    np.maximum.at(latest, job, time)
+    order = np.lexsort((first, arrival))
+    pairs, of = np.unique([np.argsort(order)[job], task], axis=1, return_inverse=True)
+    owner = pairs[0]  # the job of each task
+    # From here on the events of a task stand together, by time, and as in the file at one time.
+    rows = np.lexsort((time, of.ravel()))
+    time, of, kind = time[rows], of.ravel()[rows], kind[rows]
+    over = np.isin(kind[np.flatnonzero(np.diff(of, append=-1))], _ENDS)
+    ended = np.bincount(owner, ~over, len(names)) == 0.0
+    run, start, end = _runs(of, kind, _moments(time))
+    counts = np.bincount(owner[run], minlength=len(names))
     return Trace(
-        arrival=np.array([job.arrival for job in sorted_jobs], dtype=np.float64),
-        map=Phase.of_runs(
-            [len(job.last) for job in sorted_jobs], [job.runs() for job in sorted_jobs]
+        arrival=arrival[order].astype(np.float64),
+        map=Phase(
+            tasks=np.bincount(owner, minlength=len(names)),
+            offset=np.concatenate([[0], np.cumsum(counts)]),
+            task=run - np.searchsorted(owner, owner)[run],
+            start=start,
+            end=end,
+            width=np.ones(len(run)),
         ),
-        name=[str(names[row]) for row in order],
-        user=[users[row] for row in order],
-        finish=np.array([job.finish() for job in sorted_jobs]),
-        known=np.array([job.finished for job in sorted_jobs]),
+        name=[str(name) for name in names[order].tolist()],
+        user=[users[name] for name in names[order].tolist()],
+        finish=np.where(ended, _moments(latest[order]), math.nan),
+        known=np.bincount(owner[run], end >= start, len(names)) > 0.0,
         per_second=1e6,
         wall=True,
     )
 
 
-class _Job:
-    __slots__ = ("arrival", "done", "finished", "last", "latest", "started")
+def _moments(time: Integers) -> Floats:
+    return np.where((time > _BEFORE) & (time < _AFTER), time, math.nan)
 
-    def __init__(self) -> None:
-        self.arrival = -1
-        self.latest = math.nan
-        self.finished = False  # it has a finished run with known times
-        self.last: dict[int, int] = {}  # by task index: kind of the last event
-        self.started: dict[int, float] = {}
-        self.done: dict[int, list[tuple[float, float]]] = {}
 
-    def add(self, time: int, task: int, kind: int) -> None:
-        if self.arrival < 0:
-            self.arrival = time
-        self.latest = moment = float(time) if _BEFORE < time < _AFTER else math.nan
-        if kind == _SCHEDULE:
-            self.started[task] = moment
-        elif _EVICT <= kind < _UPDATE:
-            start = self.started.pop(task, math.nan)
-            if kind == _FINISH:
-                self.done.setdefault(task, []).append((start, moment))
-                self.finished = self.finished or moment >= start
-        self.last[task] = kind
-
-    def runs(self) -> list[tuple[float, float, float]]:
-        unknown = [(math.nan, math.nan)]
-        return [
-            (index, *run)
-            for index, task in enumerate(self.last)
-            for run in self.done.get(task, unknown)
-        ]
-
-    def finish(self) -> float:
-        return self.latest if all(kind in _ENDS for kind in self.last.values()) else math.nan
+def _runs(of: Integers, kind: Integers, moment: Floats) -> tuple[Integers, Floats, Floats]:
+    """Task, start and end of each run that finished; a task without one has a run of unknown times."""
+    moves = (kind >= _SCHEDULE) & (kind < _UPDATE)
+    task, kind, moment = of[moves], kind[moves], moment[moves]
+    begun = (np.roll(kind, 1) == _SCHEDULE) & (np.diff(task, prepend=-1) == 0)
+    start = np.where(begun, np.roll(moment, 1), math.nan)
+    done = kind == _FINISH
+    never = np.setdiff1d(of, task[done])
+    unknown = np.full(len(never), math.nan)
+    task = np.concatenate([task[done], never])
+    order = np.argsort(task, kind="stable")
+    start, end = (np.concatenate([own[done], unknown]) for own in (start, moment))
+    return task[order], start[order], end[order]
 
 
 FORMAT = Format("Google 2011 task events", _looks, _read)

@@ -52,10 +52,13 @@ def _taken(told: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 
 
 def _read(file: File) -> Trace:
+    if not file.stream.peek(9).startswith(b"Avro-Json"):  # type: ignore[attr-defined]
+        told = "a history file of Hadoop in binary; hadoop rumentrace writes a Rumen trace of it"
+        raise ValueError(told)
     try:
         return trace_of(file, [job_of(_job(file))])
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         raise ValueError(f"not a history file of Hadoop: {error!r}") from None
 
 
-FORMAT = Format("Hadoop job history", lambda head: head.line.startswith("Avro-Json"), _read)
+FORMAT = Format("Hadoop job history", lambda head: head.line.startswith("Avro-"), _read)

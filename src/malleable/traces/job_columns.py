@@ -34,11 +34,11 @@ def cells_of(record: Any, table: Sequence[Column]) -> dict[str, str]:
 
 
 def rows_of(file: File) -> Iterator[tuple[int, dict[str, str]]]:
-    """Lines of a table with tabs between its cells by the names of columns, with their numbers."""
+    """Lines of a table with tabs between its cells by the names of columns, with their numbers (also as "")."""
     lines = file.lines()
     names = next(lines)[1].split("\t")
     for number, line in lines:
-        yield number, dict(zip(names, line.split("\t"), strict=False))
+        yield number, {"": f"{number}", **dict(zip(names, line.split("\t"), strict=False))}
 
 
 def trace_of_cells(
@@ -62,6 +62,9 @@ def trace_of_cells(
 
 
 def clock(seconds: Any) -> str:
+    """A number of seconds as sacct writes it; a text such as ``1:30:00`` stays."""
+    if ":" in f"{seconds}":
+        return f"{seconds}"
     whole = parse_number(f"{seconds}")
     return f"{int(whole // 60)}:{whole % 60:06.3f}"
 

@@ -28,7 +28,7 @@ from malleable.files.reading import (
 )
 from malleable.files.writing import write_file
 from malleable.flows.table import Flows
-from malleable.jobs.table import ALL_SLOTS, Jobs
+from malleable.jobs.table import ALL_SLOTS, RESTARTS, Jobs
 from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.arrow_columns import PARQUET_MAGIC, frame_columns, is_frame, parquet_columns
@@ -104,6 +104,7 @@ _CELLS: dict[str, Callable[[Any], Any]] = {
 _BLANKS: dict[str, Any] = {
     "name": None, "user": "", "program": "", "deadline": math.inf, "sla": (), "max_slots": ALL_SLOTS,
     "speedup": None, "reduce": (), "min_mode": "guarantee", "preferred": 0,
+    "restart": 0.0, "restart_slot": 0.0,
 }  # fmt: skip
 # Faster functions for cells that are plain numbers.
 _PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _moment: float, _slots: int}
@@ -304,12 +305,12 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0], ``max_slots``
     [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup`` (p, or rates
-    ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``), ``preferred`` [none] and ``user``, in
-    any order. A blank cell means the default in brackets. Times are numbers or ISO dates such as
-    ``2024-05-01T09:30`` (seconds since 1970; UTC unless they have a zone). Commas separate cells of CSV, or
-    semicolons if the header has no comma. If a name in CSV has an apostrophe before one of ``= + - @``, the
-    apostrophe is not part of the name (see `write_jobs`). Time and memory are linear in the size of the
-    table.
+    ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``), ``preferred`` [none], ``restart`` and
+    the other columns of restarts [s, 0] and ``user``, in any order. A blank cell means the default in
+    brackets. Times are numbers or ISO dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless they
+    have a zone). Commas separate cells of CSV, or semicolons if the header has no comma. If a name in CSV has
+    an apostrophe before one of ``= + - @``, the apostrophe is not part of the name (see `write_jobs`). Time
+    and memory are linear in the size of the table.
 
     Examples
     --------
@@ -347,8 +348,12 @@ def _writable(values: Sequence[str], field: str) -> Sequence[str]:
     return values
 
 
+def _rule_text(rule: Any) -> Any:
+    return rule if isinstance(rule, float) else ";".join(map(repr, rule.tolist()))
+
+
 def _csv_text(jobs: Jobs) -> str:
-    columns: dict[str, Sequence[Any]] = {
+    columns: dict[str, Any] = {
         "name": _writable(jobs.name, "name"),
         "arrival": jobs.arrival.tolist(),
         "work": jobs.work.tolist(),
@@ -357,19 +362,16 @@ def _csv_text(jobs: Jobs) -> str:
         "weight": jobs.weight.tolist(),
         "deadline": ["" if math.isinf(d) else d for d in jobs.deadline.tolist()],
     }
-    if len(jobs.sla_time):
-        columns["sla"] = [";".join(f"{t!r}:{p!r}" for t, p in steps) for steps in jobs.sla]
-    if jobs.speedup is not None:
-        columns["speedup"] = [
-            rule if isinstance(rule, float) else ";".join(map(repr, rule.tolist()))
-            for rule in jobs.speedup
-        ]
-    if jobs.min_mode is not None:
-        columns["min_mode"] = jobs.min_mode
-    if len(jobs.preferred):
-        columns["preferred"] = jobs.preferred.tolist()
-    if jobs.user is not None:
-        columns["user"] = _writable(jobs.user, "user")
+    steps = jobs.sla if len(jobs.sla_time) else []
+    more: dict[str, Any] = {
+        "sla": [";".join(f"{t!r}:{p!r}" for t, p in own) for own in steps],
+        "speedup": list(map(_rule_text, jobs.speedup or ())),
+        "min_mode": jobs.min_mode,
+        "preferred": jobs.preferred.tolist(),
+        **{name: getattr(jobs, name).tolist() for name in RESTARTS},
+        "user": _writable(jobs.user or (), "user"),
+    }
+    columns |= {name: column for name, column in more.items() if column}
     return csv_text(columns, plain=["sla", "speedup"])
 
 

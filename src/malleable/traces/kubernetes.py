@@ -16,18 +16,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.files.numbers import parse_moment, parse_number
+from malleable.files.reading import parse_seconds
 from malleable.traces.formats import File, Format, Head
 from malleable.traces.job_columns import Column, cells_of, trace_of_cells
 from malleable.traces.trace import Trace
 
+_STATES = {"Completed": "COMPLETED", "Failed": "FAILED", "Aborted": "FAILED", "Running": "RUNNING"}
 _TABLE = (
     Column("metadata/uid", "JobID"), Column("metadata/name", "JobName"), Column("metadata/namespace", "User"),
     Column("spec/queue", "Partition"), Column("metadata/creationTimestamp", "Submit"),
     Column("status/startTime", "Start"), Column("status/completionTime", "End"),
+    Column("status/state/lastTransitionTime", "End"),
+    Column("status/state/phase", "State", lambda phase: _STATES.get(phase, "PENDING")),
 )  # fmt: skip
-_STATES = {
-    "Completed": "COMPLETED", "Failed": "FAILED", "Aborted": "FAILED", "Running": "RUNNING",
-}  # fmt: skip
 _MOST_WAVES = 100_000
 
 
@@ -47,14 +48,10 @@ def _volcano(job: Mapping[str, Any], cells: dict[str, str]) -> list[dict[str, st
         _cpus(task.get("template", {})) * int(task.get("replicas", 1))
         for task in job["spec"]["tasks"]
     )
-    state = job.get("status", {}).get("state", {})
-    phase, changed = state.get("phase", "Pending"), state.get("lastTransitionTime", "Unknown")
-    end = "Unknown" if phase not in _STATES or phase == "Running" else changed
-    ran = f"{job.get('status', {}).get('runningDuration', '')}".removesuffix("s")
-    if end != "Unknown" and ran.replace(".", "").isdigit():
-        cells["Start"] = f"{parse_moment(end) - parse_number(ran)!r}"
-    cells |= {"State": _STATES.get(phase, "PENDING"), "End": end, "AllocCPUS": f"{slots}"}
-    return [cells]
+    ran = job.get("status", {}).get("runningDuration")
+    if ran and "End" in cells:
+        cells["Start"] = f"{parse_moment(cells['End']) - parse_seconds(ran)!r}"
+    return [{"State": "PENDING", **cells, "AllocCPUS": f"{slots}"}]
 
 
 def _parse(job: Any) -> list[dict[str, str]]:

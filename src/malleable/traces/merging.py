@@ -16,6 +16,7 @@ import numpy as np
 from malleable.arrays import Floats, Integers, numbered
 from malleable.display import counted
 from malleable.files.numbers import parse_moment
+from malleable.files.reading import telling_of
 from malleable.traces.phases import Phase
 from malleable.traces.recorded_schedule import recorded
 from malleable.traces.trace import Trace
@@ -123,10 +124,8 @@ def _at(trace: Trace, option: str, text: str) -> float:
         raise ValueError(
             f"{option} {text}: the log's clock has no dates; give seconds after its first job"
         )
-    try:
+    with telling_of(f"{option} {text}"):
         return parse_moment(text) * trace.per_second
-    except ValueError as error:
-        raise ValueError(f"{option} {text}: {error}") from None
 
 
 def _column(traces: Sequence[Trace], own: Sequence[Any], unsaid: Any) -> Any:
@@ -147,21 +146,12 @@ def _joined(traces: Sequence[Trace], name: str) -> Phase | None:
     has: dict[str, list[Any]] = {
         one.name: [getattr(phase, one.name, None) for phase in phases] for one in fields(Phase)
     }
-    if any(own is not None for own in has["width"]):
-        _add_widths(has)
     _check_alike(traces, has)
     made = {name: np.concatenate(own) for name, own in has.items() if own[0] is not None}
     if "offset" in made:
         counts = np.concatenate([np.diff(own) for own in has["offset"]])
         made["offset"] = np.concatenate([[0], np.cumsum(counts)])
     return Phase(**made)
-
-
-def _add_widths(has: dict[str, list[Any]]) -> None:
-    """Where only some phases know how wide runs are, those of the others have one slot."""
-    for k, task in enumerate(has["task"]):
-        if task is not None and has["width"][k] is None:
-            has["width"][k] = np.ones(len(task))
 
 
 def _check_alike(traces: Sequence[Trace], has: dict[str, list[Any]]) -> None:

@@ -31,9 +31,11 @@ def _moment(text: str) -> str:
     return f"{parse_number(text) / 1000.0!r}" if text.isdigit() else text
 
 
+_STATES = {"NEW": "PENDING", "SUBMITTED": "PENDING", "ABORTED": "CANCELLED"}
 _TABLE = (
+    Column("status", "State", lambda status: _STATES.get(status, status)),
     Column("process", "JobID"), Column("name", "JobID", lambda name: name.partition(" (")[0]),
-    Column("task_id", "Element"), Column("submit", "Submit", _moment), Column("start", "Start", _moment),
+    Column("", "Element"), Column("submit", "Submit", _moment), Column("start", "Start", _moment),
     Column("complete", "End", _moment), Column("realtime", "ElapsedRaw", lambda text: f"{_seconds(text)!r}"),
     Column("cpus", "AllocCPUS"),
 )  # fmt: skip
@@ -56,7 +58,8 @@ def _read(file: File) -> Trace:
 
 
 def _looks(head: Head) -> bool:
-    return {"task_id", "hash", "status"} <= set(head.line.split("\t"))
+    cells = set(head.line.split("\t"))
+    return "submit" in cells and bool(cells & {"realtime", "complete"})
 
 
 FORMAT = Format("Nextflow trace", _looks, _read)

@@ -15,7 +15,7 @@ from malleable.traces.trace import Trace
 
 _HEAD = ("Seq", "Host", "Starttime", "JobRuntime")
 _TABLE = (
-    Column("Seq", "Element"), Column("Starttime", "Submit", str.strip), Column("Starttime", "Start", str.strip),
+    Column("", "Element"), Column("Starttime", "Submit", str.strip), Column("Starttime", "Start", str.strip),
     Column("JobRuntime", "ElapsedRaw", str.strip),
 )  # fmt: skip
 

@@ -40,9 +40,9 @@ def _parse(line: str) -> list[dict[str, str]]:
     if not found:
         raise ValueError("not a record such as 05/01/2024 10:00:00;E;1.host;user=ann ...")
     kind, job, rest = found.groups()
-    if kind not in "ES":
+    if kind not in "ES" or "[]" in job:  # an array as a whole
         return []
-    cells = cells_of(dict(_PAIR.findall(rest)), _TABLE)
+    cells = cells_of({key: value.strip('"') for key, value in _PAIR.findall(rest)}, _TABLE)
     whole, _, element = job.partition("[")
     part = {"Tasks": "1"} if element[:1].isdigit() else {}
     return [{"End": "Unknown", **cells, "JobID": whole, "Element": job, **part}]

@@ -43,7 +43,7 @@ class Phase:
     start, end : ndarray of float64, shape (R,)
         When the run began and ended, in the trace's unit of time; NaN: unknown.
     width : ndarray of float64, shape (R,)
-        How many tasks, from ``task`` on, ran together in this run; None: one.
+        How many tasks, from ``task`` on, ran together in this run.
     shuffled, sorted : ndarray of float64, shape (R,)
         When a reduce task had copied all, and sorted it.
     """
@@ -71,12 +71,13 @@ class Phase:
         """A phase of runs: for each job its number of tasks and rows (task, time of each step)."""
         rows = np.array([run for job in runs for run in job], dtype=np.float64)
         rows = rows.reshape(-1, 1 + len(steps))
+        known = {step: rows[:, 1 + k].copy() for k, step in enumerate(steps)}
         return cls(
             tasks=np.array(tasks, dtype=np.int64),
             offset=_offset([len(job) for job in runs]),
             task=rows[:, 0].astype(np.int64),
             bytes=None if bytes is None else np.array(bytes, dtype=np.float64),
-            **{step: rows[:, 1 + k].copy() for k, step in enumerate(steps)},
+            **{"width": np.ones(len(rows))} | known,
         )
 
     @classmethod
@@ -120,25 +121,24 @@ class Phase:
         return work, work, np.maximum(tasks, 1)
 
     @property
-    def _job(self) -> Integers:
+    def job(self) -> Integers:
+        """The job of each run."""
         return np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
 
     def _sums(self, rows: Floats) -> Floats:
-        return np.bincount(self._job, rows, len(self.offset) - 1).astype(np.float64)
+        return np.bincount(self.job, rows, len(self.offset) - 1).astype(np.float64)
 
     def _lengths(self, begin: Floats) -> Floats:
         length = self.end - begin
         known = ~np.isnan(length)
         total, count = self._sums(np.where(known, length, 0.0)), self._sums(known)
         mean = np.divide(total, count, out=np.zeros(len(total)), where=count > 0)
-        return np.where(known, length, mean[self._job])
+        return np.where(known, length, mean[self.job])
 
     def _runs_left(
         self, now: float | None, begin: Floats, per_second: float
     ) -> tuple[Floats, Floats, Integers]:
         length, width = self._lengths(begin), self.width
-        if width is None:
-            width = np.ones(len(length))
         whole = self._sums(length * width) / per_second
         if now is None:
             return whole, whole, np.maximum(self.tasks, 1)
@@ -147,12 +147,12 @@ class Phase:
         work = self._sums(rest * width) / per_second
         runs = np.flatnonzero(rest > 0.0)
         first = runs[np.unique(self._places[runs], return_index=True)[1]]
-        slots = np.bincount(self._job[first], width[first], len(whole)).astype(np.int64)
+        slots = np.bincount(self.job[first], width[first], len(whole)).astype(np.int64)
         return work, np.maximum(work, whole), np.maximum(slots, 1)
 
     def single(self) -> Phase:
         """The same, with a run for each task that ran beside others; ValueError if there are too many."""
-        if self.width is None:
+        if (self.width == 1.0).all():
             return self
         count = self.tasks.sum(dtype=np.float64)
         if count > _MOST_TASKS:
@@ -178,7 +178,7 @@ class Phase:
     @property
     def _places(self) -> Integers:
         before = np.cumsum(self.tasks) - self.tasks
-        places: Integers = before[self._job] + self.task
+        places: Integers = before[self.job] + self.task
         return places
 
     def first_runs(self, first: str, per_second: float) -> list[Floats]:

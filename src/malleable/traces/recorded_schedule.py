@@ -6,12 +6,11 @@ ends with the last, or when the file says. O(runs log runs).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from malleable.jobs.table import Floats, Integers
-from malleable.traces.phases import Phase
 
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
@@ -37,8 +36,9 @@ def recorded(trace: Trace, rows: Integers) -> RecordedSchedule | None:
     -----
     Runs of unknown times are left out. Parts of a run at one moment count once: what ends makes room first.
     """
-    phases = [phase for phase in (trace.map, trace.reduce) if phase is not None]
-    if not any(phase.end is not None for phase in phases):
+    both = (phase for phase in (trace.map, trace.reduce) if phase is not None)
+    phases = [phase for phase in both if phase.end is not None]
+    if not phases:
         return None
     start, end = np.full(len(trace), np.inf), np.full(len(trace), -np.inf)
     chosen = np.zeros(len(trace), dtype=bool)
@@ -46,9 +46,9 @@ def recorded(trace: Trace, rows: Integers) -> RecordedSchedule | None:
     moments: list[Floats] = []
     changes: list[Floats] = []
     for phase in phases:
-        if phase.end is None:
-            continue
-        job, begin, over, width = _runs(phase)
+        known = np.flatnonzero(phase.end - phase.start >= 0.0)
+        job = phase.job[known]
+        begin, over, width = phase.start[known], phase.end[known], phase.width[known]
         np.minimum.at(start, job, begin)
         np.maximum.at(end, job, over)
         kept = chosen[job]
@@ -59,11 +59,10 @@ def recorded(trace: Trace, rows: Integers) -> RecordedSchedule | None:
         found = np.where(np.isnan(trace.finish), np.nan, np.fmax(trace.finish, found))
     begin = np.where(np.isinf(start), np.nan, start)
     time, slots = in_use(moments, changes, trace.per_second)
-    if trace.unended:
-        for phase in phases:
-            begun, wide = _unended(phase)
-            moments.append(begun)
-            changes.append(wide)
+    for phase in phases if trace.unended else ():
+        going = np.isnan(phase.end) & ~np.isnan(phase.start)
+        moments.append(phase.start[going])
+        changes.append(phase.width[going])
     return RecordedSchedule(
         trace.arrival[rows] / trace.per_second,
         begin[rows] / trace.per_second,
@@ -72,21 +71,6 @@ def recorded(trace: Trace, rows: Integers) -> RecordedSchedule | None:
         slots,
         int(in_use(moments, changes)[1].max(initial=0.0)),
     )
-
-
-def _runs(phase: Phase) -> tuple[Integers, Floats, Floats, Floats]:
-    known = np.flatnonzero(phase.end - phase.start >= 0.0)
-    job: Integers = np.repeat(np.arange(len(phase.offset) - 1), np.diff(phase.offset))[known]
-    return job, phase.start[known], phase.end[known], _width(phase, known)
-
-
-def _unended(phase: Phase) -> tuple[Floats, Floats]:
-    going = np.flatnonzero(np.isnan(phase.end) & ~np.isnan(phase.start))
-    return phase.start[going], _width(phase, going)
-
-
-def _width(phase: Phase, runs: Any) -> Floats:
-    return np.ones(len(runs)) if phase.width is None else np.asarray(phase.width[runs])
 
 
 def in_use(

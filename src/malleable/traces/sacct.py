@@ -52,7 +52,8 @@ _UNKNOWN = frozenset(
     ("", "Unknown", "None", "N/A", "INVALID", "UNLIMITED", "PARTITION_LIMIT", "Partition_Limit")
 )
 _SAID = ("Timelimit", "TimelimitRaw")
-_DELIMITERS = "|,;\t^:!"
+_NAMES = re.compile(r"\w+(\t|[^\w\s]+)\w", re.ASCII)  # of two columns, with a delimiter
+_DELIMITERS = "|,;\t^:!"  # of a file without names
 _NOT_LISTED = r"(?![^\[\]]*\])"  # not within a list of elements
 _TRES = re.compile(r"([a-z]+(?:/[^=:]+)?)(?::[^=]*)?=([0-9.]+)([KMGTP]?)", re.ASCII)
 _UNITS = {unit: 1024.0**k for k, unit in enumerate("KMGTP", 1)} | {"": 1.0}
@@ -63,7 +64,7 @@ _LONGEST = 2.0**40  # s
 _GROUPS = ("Cluster", "Partition", "Account")
 _TEXTS = ("User", "JobName", *_GROUPS)
 _NEEDED = ("JobID", "Submit", "Start")
-_FREE = {"AdminComment", "Comment", "SubmitLine", "SystemComment", "WorkDir"}  # texts of people
+_FREE = {"JobName", "AdminComment", "Comment", "SubmitLine", "SystemComment", "WorkDir"}
 _NEVER = "cancelled before it started"
 
 
@@ -74,12 +75,13 @@ def _looks(head: Head) -> bool:
 
 
 def _delimiter(line: str) -> str | None:
-    cells = {sign: line.split(sign) for sign in _DELIMITERS if sign in line}
-    found = [sign for sign, own in cells.items() if "JobID" in own]
-    return found[0] if found and ("|" in found or "Submit" in cells[found[0]]) else None
+    found = _NAMES.match(line)
+    cells = line.split(found[1]) if found else []
+    known = found and "JobID" in cells and (found[1] == "|" or "Submit" in cells)
+    return found[1] if found and known else None
 
 
-class _Element(NamedTuple):
+class Element(NamedTuple):
     cluster: str
     job: str  # number of the job
     name: str
@@ -171,25 +173,27 @@ def _elements(listed: str) -> int:
 
 
 def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
-    """A line by the names of columns; a name of a job may have contained the delimiter."""
+    """A line by the names of columns, one of which may contain the delimiter."""
     values = line.split(delimiter)
     if "[" in line:
         values = re.split(re.escape(delimiter) + _NOT_LISTED, line)
     more = len(values) - len(names)
-    if more > 0 and "JobName" in names and not _FREE & set(names):
-        at = names.index("JobName")
+    if more > 0:
+        lists = [name for name in names if "TRES" in name or name == "NodeList"]
+        free = [name for name in names if name in _FREE] + lists * (delimiter == ",")
+        if len(free) != 1 or delimiter in ":-":
+            held = f"; {', '.join(free) or 'cells'} may contain {delimiter!r}: take another --delimiter"
+            raise ValueError(f"{len(values)} cells, but the header has {len(names)}{held}")
+        at = names.index(free[0])
         values[at : at + more + 1] = [delimiter.join(values[at : at + more + 1])]
-    if len(values) != len(names):
-        told = f"{len(values)} cells, but the header has {len(names)}"
-        if more > 0:
-            told += f"; a text may contain {delimiter!r}: leave {', '.join(sorted(_FREE))} out of sacct -o"
-        raise ValueError(told)
+    if more < 0:
+        raise ValueError(f"{len(values)} cells, but the header has {len(names)}")
     return dict(zip(names, values, strict=True))
 
 
 def element_of(
     cells: dict[str, str], slots_from: str | None = None, *, apart: bool = True
-) -> _Element | None:
+) -> Element | None:
     """What a record says, by the names of sacct's columns; None of a step.
 
     ``apart``: whether an ID tells elements and steps apart; if not, it is any text, and a column ``Tasks`` says
@@ -218,7 +222,7 @@ def element_of(
         raise ValueError(f"{count:,} elements of {width:,} slots: {most}")
     each = max(width, 1)
     gpus = 0.0 if slots_from == "gres/gpu" else tres.get("gres/gpu", 0.0) / each
-    return _Element(
+    return Element(
         cells.get("Cluster", ""), job, cells.get("Element", cells["JobID"]), lacking,
         tuple([cells.get(field, "") for field in _TEXTS]),
         (submit, start, end, ended, tasks, width, element is None, _seconds(cells, _SAID, 60.0) or math.nan,
@@ -231,14 +235,14 @@ def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
     elapsed = _seconds(cells, ("ElapsedRaw", "Elapsed"))
     state = cells.get("State", "").partition(" ")[0]
     end = ended if math.isnan(elapsed) else start + elapsed
-    lacking = ""
-    if state in _WAITING:
+    begun, lacking = not math.isnan(start), ""
+    if state in _WAITING or not (begun or state or not math.isnan(ended)):
         start = end = ended = math.nan
         lacking = "pending"
-    elif state in _RUNNING or ("End" in cells and math.isnan(ended)):
+    elif state in _RUNNING or (begun and math.isnan(ended if "End" in cells else end)):
         end = ended = math.nan
         lacking = "running"
-    elif math.isnan(start) or (state.startswith("CANCELLED") and end == start):
+    elif not begun or (state.startswith("CANCELLED") and end == start):
         lacking = _NEVER
     if end < start:
         first, last = cells["Start"], cells.get("End", "")
@@ -246,7 +250,7 @@ def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
     return start, end, end if math.isnan(ended) else ended, lacking
 
 
-def _lines(file: File) -> Iterator[_Element]:
+def _lines(file: File) -> Iterator[Element]:
     with closing(file.lines()) as lines:
         first = next(lines)
         head = first[1].lstrip("\ufeff").strip()
@@ -273,32 +277,29 @@ def _read(file: File) -> Trace:
 class _Jobs:
     """Columns of elements, and which job each belongs to; of an element that is told twice the last counts."""
 
-    def __init__(self, elements: Iterable[_Element]) -> None:
+    def __init__(self, elements: Iterable[Element]) -> None:
         self.names: dict[tuple[str, str], int] = {}  # by name: the row of a job
         self.texts: list[tuple[str, ...]] = []  # texts of each job's first element
-        rows: dict[tuple[str, str], int] = {}
+        rows: dict[tuple[str, ...], int] = {}  # by name: the last row of an element
         self.reasons = {reason: k for k, reason in enumerate(("running", "pending", _NEVER))}
         said, jobs, reasons = array("d"), array("q"), array("q")
         for cluster, job, name, lacking, texts, numbers in elements:
-            key = cluster, name
-            own = self.names.setdefault(key if job == name else (cluster, job), len(self.names))
+            key = cluster, job
+            own = self.names.setdefault(key, len(self.names))
             if own == len(self.texts):
                 self.texts.append(tuple(map(intern, texts)))
             why = self.reasons.setdefault(lacking or _NEVER, len(self.reasons))
-            row = rows.setdefault(key, len(rows))
-            if row < len(jobs):
-                said[row * len(_NUMBERS) : (row + 1) * len(_NUMBERS)] = array("d", numbers)
-                reasons[row] = why
-                continue
+            rows[key if job == name else (*key, name)] = len(jobs)
             said.extend(numbers)
             jobs.append(own)
             reasons.append(why)
-        self.job, self.why = np.array(jobs), np.array(reasons)
-        self.numbers = np.array(said).reshape(-1, len(_NUMBERS)).T
+        last = np.sort(np.fromiter(rows.values(), dtype=np.int64))
+        self.job, self.why = np.array(jobs)[last], np.array(reasons)[last]
+        self.numbers = np.array(said).reshape(-1, len(_NUMBERS))[last].T
 
 
-def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
-    """The jobs of a file."""
+def trace_of(file: File, elements: Iterable[Element], groups: Iterable[str] = _GROUPS) -> Trace:
+    """The jobs of a file; ``groups`` are what texts of elements stand for after user and program."""
     found = _Jobs(elements)
     file.settle(len(found.names))
     arrival = np.full(len(found.names), np.inf)
@@ -315,7 +316,7 @@ def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
     names, reasons = list(found.names), list(found.reasons)
     several = len({cluster for cluster, _ in names}) > 1
     told = [found.texts[k] for k in order.tolist()]
-    user, program, *groups = map(list, zip(*told, strict=True))
+    user, program, *others = map(list, zip(*told, strict=True))
     why = np.minimum.reduceat(found.why[rows], begin).tolist()
     return Trace(
         arrival=arrival[order],
@@ -324,7 +325,7 @@ def trace_of(file: File, elements: Iterable[_Element]) -> Trace:
         user=user,
         program=program,
         finish=np.where(finish == -np.inf, np.nan, finish),
-        groups={field.lower(): own for field, own in zip(_GROUPS, groups, strict=True) if any(own)},
+        groups={field.lower(): own for field, own in zip(groups, others, strict=True) if any(own)},
         known=known,
         lacking=["" if one else reasons[k] for one, k in zip(known, why, strict=True)],
         width=_widths(begin, tasks, width, together),

@@ -44,7 +44,7 @@ _TABLE = (
     Column("time/submission", "Submit", _moment), Column("time/start", "Start", _moment),
     Column("time/end", "End", _moment), Column("time/elapsed", "ElapsedRaw", _number),
     Column("time/limit", "TimelimitRaw", _number), Column("required/CPUs", "ReqCPUS", _number),
-    Column("tres/allocated", "AllocTRES", _tres),
+    Column("tres/allocated", "AllocTRES", _tres), Column("tres/requested", "ReqTRES", _tres),
 )  # fmt: skip
 # The place of a job in an array or a heterogeneous job, and how sacct's tables write it.
 _PARTS = (
@@ -56,8 +56,8 @@ _PARTS = (
 
 def _parse(job: Any) -> list[dict[str, str]]:
     """A job by the names of sacct's columns."""
-    if not isinstance(job, dict):
-        raise ValueError("not a job of sacct")
+    if not isinstance(job, dict) or "time" not in job:
+        raise ValueError("not a job of sacct --json (squeue and scontrol do not tell its times)")
     cells = {"Start": "Unknown", **cells_of(job, _TABLE)}
     told = dict(part.split("=") for part in cells.get("AllocTRES", "").split(",") if part)
     cells["AllocCPUS"] = told.get("cpu", "")

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from malleable.files.json import amount_of, list_of, of_kind, parse_json
-from malleable.traces.formats import File, Format, Head, check_part
+from malleable.traces.formats import File, Format, Head
 from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
 from malleable.validation import check_whole, shown
@@ -208,8 +208,6 @@ def _with_the_rest(stage: _Stage) -> list[tuple[float, float, float, float]]:
 
 
 def _read(file: File) -> Trace:
-    if file.path is not None and file.path.is_file():
-        check_part(file.path)
     log = _Log()
     cut = ""  # a cut last line, as a running application leaves it
     for number, line in file.lines():

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from malleable.files.numbers import parse_number
 from malleable.traces.formats import File, Format, Head
 from malleable.traces.phases import Phase
+from malleable.traces.sacct import Element, trace_of
 from malleable.traces.trace import Trace
 from malleable.validation import shown
 
@@ -34,16 +35,11 @@ _FIELDS = 18
 _LATEST = 2.0**50  # s
 _MOST = 2.0**31  # processors
 _MOST_KILOBYTES = 2.0**40
-# By column of an amount: its name, the first number that is too large, whether -1 means unknown,
-# and whether it is a whole number.
-_AMOUNTS = {
-    1: ("submit time", _LATEST, False, False),
-    2: ("wait time", _LATEST, True, False),
-    3: ("run time", _LATEST, True, False),
-    4: ("allocated processors", _MOST, True, True),
-    7: ("requested processors", _MOST, True, True),
-}
-_GROUPS = {"group": 12, "queue": 14, "partition": 15}  # columns of groups
+# Fields by their columns: amounts with the number that is too large, texts, and all that are whole numbers.
+_AMOUNTS = {"submit time": (1, _LATEST), "wait time": (2, _LATEST), "run time": (3, _LATEST),
+            "allocated processors": (4, _MOST), "requested processors": (7, _MOST)}  # fmt: skip
+_TEXTS = {"user": 11, "executable": 13, "group": 12, "queue": 14, "partition": 15}
+_WHOLE = {"job number": 0, "allocated processors": 4, "requested processors": 7, **_TEXTS}
 _SIZE = re.compile(r";\s*Max(Procs|Nodes)\s*:\s*(\d{1,9})\b", re.ASCII)
 _PARTS = (2.0, 3.0, 4.0)  # statuses of a part of a job
 
@@ -89,59 +85,40 @@ def _parse(line: str, taken: set[float], sizes: dict[str, int]) -> list[float] |
 
 
 def _check(numbers: list[float], cells: list[str]) -> None:
-    for k, (field, end, may_lack, whole) in _AMOUNTS.items():
-        number = numbers[k]
-        if not (0.0 <= number < end or (may_lack and number == -1.0)):
-            unknown = ", or -1 where unknown" if may_lack else ""
+    for field, (k, end) in _AMOUNTS.items():
+        may_lack = k > 1
+        if not (0.0 <= numbers[k] < end or (may_lack and numbers[k] == -1.0)):
+            unknown = ", or -1 where unknown" * may_lack
             raise ValueError(f"{field} = {shown(cells[k])}: must be from 0 to {end:.0f}{unknown}")
-        if whole and number % 1.0:
-            raise ValueError(f"{field} = {shown(cells[k])}: must be a whole number")
-    for k, field in ((0, "job number"), (11, "user"), (13, "executable")):
+    for field, k in _WHOLE.items():
         if not (math.isfinite(numbers[k]) and numbers[k].is_integer()):
             raise ValueError(f"{field} = {shown(cells[k])}: must be a whole number")
+
+
+def _element(job: list[float]) -> Element:
+    submit, wait, run = job[1:4]
+    slots = job[4] if job[4] > 0.0 else max(job[7], 0.0)
+    start = submit + max(wait, 0.0)
+    end = start + run if run >= 0.0 else math.nan
+    lacking = "of unknown time" if run < 0.0 else "" if slots else "without processors"
+    requested = job[8] if job[8] > 0.0 else math.nan
+    memory = min(job[9], _MOST_KILOBYTES) * 1024.0 if job[9] > 0.0 else 0.0
+    texts = tuple("" if job[k] == -1.0 else f"{job[k]:.0f}" for k in _TEXTS.values())
+    numbers = (submit, start, end, end, slots, slots, True, requested, memory, 0.0)
+    return Element("", f"{job[0]:.0f}", f"{job[0]:.0f}", lacking, texts, numbers)
 
 
 def _read(file: File) -> Trace:
     sizes: dict[str, int] = {}
     jobs = list(file.records(partial(_parse, taken=set(), sizes=sizes)))
-    file.settle(len(jobs))
     jobs.sort(key=lambda job: job[1])
-    columns = np.array(jobs).T.copy()
-    name, submit, wait, run, allocated = columns[:5]
-    processors = np.where(allocated > 0, allocated, np.maximum(columns[7], 0.0))
-    known = (run >= 0) & (processors > 0)
-    lacking = np.where(known, "", np.where(run >= 0, "without processors", "of unknown time"))
-    finish = np.full(len(jobs), math.nan)
-    seconds, tasks = np.maximum(run, 0.0), processors.astype(np.int64)
-    phase = Phase(tasks=tasks, seconds=seconds)
-    if (wait[known] >= 0).any():
-        start = submit + np.maximum(wait, 0.0)
-        finish = np.where(run >= 0, start + seconds, math.nan)
-        ended = np.where(known, finish, math.nan)
-        phase = Phase.of_blocks(np.arange(len(jobs)), tasks, start, ended)
-    names = [f"{one:.0f}" for one in name.tolist()]
-    user, program = (
-        ["" if one == -1.0 else f"{one:.0f}" for one in columns[k].tolist()] for k in (11, 13)
-    )
-    texts: Any = {"name": names, "user": user, "program": program}
-    groups = {
-        field: ["" if one == -1.0 else f"{one:g}" for one in columns[k].tolist()]
-        for field, k in _GROUPS.items()
-        if (columns[k] != -1.0).any()
-    }
-    return Trace(
-        arrival=submit,
-        map=phase,
-        finish=finish,
-        known=known,
-        lacking=lacking.tolist(),
-        width=np.maximum(tasks, 1),
-        requested=np.where(columns[8] > 0, columns[8], math.nan),
-        memory=np.nan_to_num(np.clip(columns[9], 0.0, _MOST_KILOBYTES)) * 1024.0,
-        slots=sizes.get("Procs") or sizes.get("Nodes") or None,
-        groups=groups,
-        **texts,
-    )
+    found = trace_of(file, map(_element, jobs), list(_TEXTS)[2:])
+    slots = sizes.get("Procs") or sizes.get("Nodes") or None
+    found = replace(found, slots=slots, unended=False, wall=False)
+    if all(job[2] < 0.0 for job in jobs if job[3] >= 0.0):  # the log does not know when jobs ran
+        seconds = np.array([max(job[3], 0.0) for job in jobs])
+        found = replace(found, map=Phase(tasks=found.map.tasks, seconds=seconds), finish=None)
+    return found
 
 
 FORMAT = Format("SWF log", _looks, _read)

@@ -46,7 +46,7 @@ def _read(file: File) -> Trace:
 
 
 def _looks(head: Head) -> bool:
-    return head.is_object and '"app' in head.text[:20] and '"finalStatus"' in head.text
+    return head.is_object and '"app' in head.text[:20]
 
 
 FORMAT = Format("YARN applications", _looks, _read)

@@ -227,7 +227,9 @@ def plan_json(jobs: Sequence[Job], expected: Sequence[ExpectedEnd]) -> list[dict
 
 
 _JOURNAL = ".malleable/journal.sqlite"  # the default journal
-_CHANGES = re.compile(r"\b(exit|exec|cd|set|shift|trap|umask|ulimit|export|unset|return|read)\b|=")
+_CHANGES = re.compile(
+    r"\b(exit|exec|cd|set|shift|trap|umask|ulimit|export|unset|return|read)\b|(^|[\s;&|(])\w+="
+)
 _NUMBERS = re.compile(r"\d+")
 _GROUPS, _EXAMPLES = 20, 3  # groups of failures, and examples of each
 _LONGEST = 1000  # most characters of a shown line; `malleable logs` shows all

@@ -46,6 +46,7 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
     guaranteed = plan.min_mode == "guarantee" and not (promises.ignores_minima or starting.any())
     wanted = sum(jobs.min_slots[has_work].tolist())
     scaled = guaranteed and wanted > plan.capacity
+    restarting = _restarting(plan)
     first = np.searchsorted(steps.job, np.arange(len(jobs) + 1)).tolist()
     for row in chosen:
         own = steps.between(first[row], first[row + 1])
@@ -74,9 +75,20 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
             how = _How(promises, at_once, scaled, jobs.speedup is not None)
             reason = _reason(task, how, now, place[row])
             story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now, clock)}"
+            if row in restarting:
+                story += f", works from {clock.text(restarting[row])} s"
             story += f"; ends at {clock.text(completion)} s"
             story += _lateness(completion, float(jobs.deadline[row]))
         yield f"{printable(jobs.name[row])}: {story}; {_cost(plan, row, completion)}"
+
+
+def _restarting(plan: Plan) -> dict[int, float]:
+    """When jobs begin to work that a change of their slots keeps from it now."""
+    works = plan.pieces.get("works_from")
+    if works is None:
+        return {}
+    now = (plan.pieces["start"] <= plan.now) & (works > plan.now)
+    return dict(zip(plan.pieces["job"][now].tolist(), works[now].tolist(), strict=True))
 
 
 def periodic_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch) -> Iterator[str]:

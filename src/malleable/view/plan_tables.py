@@ -69,11 +69,12 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
 
 
 def pieces_csv(plan: Plan | FlowPlan) -> str:
-    """The whole schedule as CSV ``job,start,end,slots``; pieces of one job may overlap and add up. Times keep
-    every bit; names are made safe for spreadsheets. O(P) for P pieces."""
+    """The whole schedule as CSV ``job,start,end,slots``, and ``works_from`` if changes of slots cost time;
+    pieces of one job may overlap and add up. Times keep every bit; names are made safe for spreadsheets. O(P)
+    for P pieces."""
     names = _job_names(plan)
     pieces = plan.pieces
-    columns = {key: np.asarray(pieces[key]).tolist() for key in ("job", "start", "end", "slots")}
+    columns = {key: np.asarray(column).tolist() for key, column in pieces.items()}
     return csv_text({**columns, "job": [names[row] for row in columns["job"]]})
 
 

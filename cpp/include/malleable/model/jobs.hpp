@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/model/restarts.hpp"
 #include "malleable/model/speedups.hpp"
 #include "malleable/model/terms.hpp"
 
@@ -20,6 +21,7 @@ struct JobsView : TermsView {
   std::span<const std::int64_t> min_mode = {};
   // Preferred number of slots at the start; 0, or empty: none.
   std::span<const std::int64_t> preferred = {};
+  RestartView restart = {};
 
   std::size_t size() const { return work.size(); }
 };
@@ -34,11 +36,13 @@ struct JobColumns : TermColumns {
   std::vector<std::int64_t> min_slots, max_slots;
   SpeedupColumns speedup;
   std::vector<std::int64_t> min_mode, preferred;
+  RestartColumns restart;
 
   static JobColumns of(const JobsView& jobs);
 
   JobsView view() const {
-    return {terms(), work, min_slots, max_slots, speedup.view(), min_mode, preferred};
+    return {terms(),        work,     min_slots, max_slots,
+            speedup.view(), min_mode, preferred, restart.view()};
   }
   void clear();
 
@@ -52,6 +56,7 @@ struct JobColumns : TermColumns {
     SpeedupColumns::each(self.speedup, rows, visit);
     visit("min_mode", self.min_mode, rows, true);
     visit("preferred", self.preferred, rows, true);
+    RestartColumns::each(self.restart, rows, visit);
   }
 };
 

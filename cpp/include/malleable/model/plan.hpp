@@ -15,6 +15,8 @@ namespace malleable {
 struct Pieces {
   std::vector<std::int64_t> job, slots;
   std::vector<double> start, end;
+  // From when on it works, after a change of its slots (model/restarts); empty: from its start on.
+  std::vector<double> works;
 
   void add(Index j, double from, double to, double count) {
     job.push_back(j);
@@ -28,8 +30,9 @@ struct Pieces {
     slots.clear();
     start.clear();
     end.clear();
+    works.clear();
   }
-  void state(State& s) { s(job, slots, start, end); }
+  void state(State& s) { s(job, slots, start, end, works); }
 };
 
 // kUnmet: a strict deadline is missed, without a proof that some deadline must be. kInfeasible:

@@ -64,8 +64,8 @@ struct AdaptiveOptions {
 
 // A group of equal nodes.
 struct AdaptiveResource {
-  std::int64_t nodes = 0;
-  std::int64_t slots[2] = {0, 0};  // of one node
+  std::int64_t nodes = 0;  // that have slots
+  std::int64_t slots[2] = {0, 0};
 
   void state(State& s) { s(nodes, slots); }
 };
@@ -77,15 +77,18 @@ using ClassMatcher = std::function<std::vector<double>(std::span<const double> a
 
 class Adaptive {
  public:
-  // `resource[n]` is the resource that node n belongs to. With `generic` slots pool 0 runs both
-  // phases. Users are numbered from 0; all their columns have equal length.
-  Adaptive(std::vector<AdaptiveResource> resources, std::vector<Index> resource, bool generic,
-           std::span<const double> user_minimum, std::span<const double> user_priority,
-           const AdaptiveOptions& options, ClassMatcher matcher);
+  // `resource[n]` is the resource that node n belongs to; slots are by node. With `generic` slots
+  // pool 0 runs both phases. Users are numbered from 0; all their columns have equal length.
+  Adaptive(std::span<const std::int64_t> map_slots, std::span<const std::int64_t> reduce_slots,
+           std::vector<Index> resource, bool generic, std::span<const double> user_minimum,
+           std::span<const double> user_priority, const AdaptiveOptions& options,
+           ClassMatcher matcher);
 
   Index add_user(double minimum, double priority);
   void set_user_terms(Index user, double minimum, double priority);
   Index add_class();
+  // A node has more slots, or fewer. The next call of match() solves the programs again.
+  void add_slots(Index node, int pool, std::int64_t more);
   // A job comes; seconds[p * resources + g] is the stated time of a task of phase p on a node of
   // resource g. Solves the programs if needed. If the matcher throws, the job has still come, and
   // its class is suggested to no resource until a later call of match() solves the programs.
@@ -132,6 +135,8 @@ class Adaptive {
   std::int64_t waiting(Index job, int pool) const { return jobs_[job].waiting[pool]; }
   std::int64_t running(Index job, int pool) const { return jobs_[job].running[pool]; }
   Index resource_of(Index node) const { return resource_[node]; }
+  const AdaptiveResource& resource(Index number) const { return resources_[number]; }
+  bool has_slots(Index node) const { return slots_[0][node] + slots_[1][node] > 0; }
   Index class_of(Index job) const { return jobs_[job].job_class; }
   std::int64_t solves() const { return solves_; }
   // By class and resource: 0: first matching, 1: second matching. The time from which a node with a
@@ -196,6 +201,7 @@ class Adaptive {
 
   std::vector<AdaptiveResource> resources_;
   std::vector<Index> resource_;
+  std::vector<std::int64_t> slots_[2];  // by node
   bool generic_;
   AdaptiveOptions options_;
   ClassMatcher matcher_;

@@ -10,6 +10,8 @@
 // nodes are then resources of their own. A scheduler hears of the rates when jobs come: rates that
 // differ between nodes of one resource are refused.
 //
+// Nodes that come or leave, and slots that change, count from the next decision or choice on.
+//
 // If the matcher throws, the next decision or choice throws it on, and the one after that solves
 // the programs again.
 //
@@ -48,6 +50,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   // The job's class stays, because its arrival was counted there.
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
+  void slots_changed(const ClusterState& state, Index node, int pool, std::int64_t more) override;
   void task_finished(const ClusterState& state, Index job, Phase p, Index node,
                      double seconds) override;
   bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;

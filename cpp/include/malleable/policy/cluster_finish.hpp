@@ -2,26 +2,29 @@
 // a slot of a kind to others if waiting for a better kind ends its task earlier.
 //
 // Nodes of one type and rate are a kind. A task of t seconds takes t / r on a kind whose rate for
-// its job and phase is r. For a free slot of kind k:
+// its job and phase is r. A job looks at the kind k that is fastest for it among the kinds with a
+// free slot. While slots are free:
 //   1. if some users with a waiting task have fewer slots than their minimum shares, the user with
-//   the largest (minimum - running) x priority gets it for the user's first job, on any kind;
-//   2. otherwise the first job in the order gets it for which t / r_k <= t / r_k' + (W_k' + t /
-//      r_k') / c_k' for every other kind k' that has slots. Here c_k' are the slots of kind k', and
-//      W_k' is the work on it of tasks of earlier jobs that refused this slot, each on the kind
+//      the largest (minimum - running) x priority gets a slot, for the first of the user's jobs;
+//   2. otherwise the first job in the order gets one for which t / r_k <= t / r_k' + (W_k' + t /
+//      r_k') / 2 c_k' for every other kind k' that has slots. Here c_k' are the slots of kind k',
+//      and W_k' is the work on it of tasks of earlier jobs that refused a slot, each on the kind
 //      where it would end first. Jobs below a minimum of their own come first, on any kind. A job
 //      whose blocks are elsewhere lets others go first for 10 s (delay scheduling) from the time at
 //      which it could first have had a slot.
-// Maps and reduces with separate slots are decided separately. If all jobs refuse, the slot idles
-// until the next event. The order: work left at the best rates over weight for response, times the
-// size for stretch, each times (seconds on this kind / on the best kind); deadlines if the
-// objective has them; arrivals for the largest response.
+// Maps and reduces with separate slots are decided separately. If all jobs refuse, slots idle until
+// the next event. If nodes offer slots at heartbeats, only slots of that node count as free. The
+// order: work left at the best rates over weight for response, times the size for stretch, each
+// times (seconds on this kind / on the best kind); deadlines if the objective has them; arrivals
+// for the largest response.
 //
 // Copies of a block go to the nodes that would be done with it first if they had to run all tasks
 // whose blocks they have: O(kinds + log nodes) each.
 //
 // Nodes that leave or come, and slots that change, count at once: no job waits for a kind without
-// slots. A change of a job takes O(kinds + log jobs), a choice O(users + kinds x jobs that refuse).
-// Source: adaptive, sections 6.1 and 6.2, with its linear programs left out.
+// slots. A change of a job takes O(kinds + log jobs), a choice O(nodes + users + kinds x jobs that
+// refuse); nodes are looked at only if several have free slots. Source: adaptive, sections 6.1 and
+// 6.2, with its linear programs left out.
 #pragma once
 
 #include <set>
@@ -51,6 +54,7 @@ class ClusterFinish final : public ClusterPolicy {
   void counts_changed(const ClusterState& state, Index job, int pool) override;
   void slots_changed(const ClusterState& state, Index node, int pool, std::int64_t more) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
+  bool knows_all_slots() const override { return true; }
   Choice choose(const ClusterState& state, Index node, int pool) override;
   bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;
   double reconsiders(int pool) const override { return pool == 0 ? again_ : kInfinity; }
@@ -70,8 +74,10 @@ class ClusterFinish final : public ClusterPolicy {
   void look_at_loads();
   double best_seconds(const ClusterState& state, Index job, Phase p) const;
   const Places* below_minimum(const ClusterState& state, int pool) const;
-  Index best_of(const ClusterState& state, const Places& jobs, Index node, int pool, bool needy);
-  bool waits_for_block(const ClusterState& state, Index job, Index node);
+  void look_at_free(const ClusterState& state, Index node, int pool);
+  Index fastest_free(const ClusterState& state, Index job, Phase p) const;
+  Index near_block(const ClusterState& state, Index job, Index like, int pool);
+  Choice best_of(const ClusterState& state, const Places& jobs, int pool, bool needy);
   bool refuses(const ClusterState& state, Index job, Phase p, Index kind, int pool);
 
   Kind kind_;
@@ -86,6 +92,7 @@ class ClusterFinish final : public ClusterPolicy {
   std::vector<double> key_[2];
   std::vector<std::size_t> user_[2];
   std::vector<std::uint8_t> inside_[2];
+  std::vector<Index> free_;    // by kind: a node with a free slot in the present choice
   std::vector<double> ahead_;  // by kind: W in the present choice
   // by job: the time since which it waits for a node with its blocks; -1: it does not
   std::vector<double> skipped_;

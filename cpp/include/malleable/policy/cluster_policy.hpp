@@ -69,6 +69,7 @@ struct ClusterState {
   double now = 0.0;
   // [s] tasks start only at decisions, which are this far apart; 0: at any time
   double period = 0.0;
+  bool offered = false;  // a node's free slots can be used only when it offers them
   double epoch = 0.0;  // [s] least time between decisions; meanwhile free slots go by the last one
   std::vector<PhaseState> phases;  // 2 * job + phase
   // 2 * job + phase: sum of squared deviations of the reported seconds of finished tasks from their
@@ -279,8 +280,12 @@ class ClusterPolicy {
   struct Choice {
     Index job = kNone;
     Phase phase = kMap;
+    Index node = kNone;  // another node with a free slot, if the policy knows all slots
   };
   virtual Choice choose(const ClusterState&, Index /*node*/, int /*pool*/) { return {}; }
+  // Whether a choice looks at the free slots of all nodes (unless nodes offer theirs): if it leaves
+  // one idle, it leaves all idle.
+  virtual bool knows_all_slots() const { return false; }
   // kStarts: tasks that start now on the free slots of a pool; node kNone: on any node.
   struct Start {
     Index job;

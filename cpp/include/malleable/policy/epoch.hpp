@@ -4,7 +4,8 @@
 // rules that decide. At every decision the objective, the policy and the jobs select the rule: one
 // key per job if possible (epoch/key_rule), equal shares (epoch/equal_rule), otherwise an instance
 // of all jobs (epoch/instance_rule). A decision that is held for a period, or that promises ends,
-// is made by a wrapper (epoch/periodic, epoch/promised). While some jobs have a start condition, an
+// is made by a wrapper (epoch/periodic, epoch/promised). If changes of slots cost time, only those
+// changes are made that gain more (epoch/costly_moves). While some jobs have a start condition, an
 // inner epoch does all this for the started jobs (epoch/start).
 //
 // A job whose work left is 0, and which goes on, has outlived its estimate: a part of the work that
@@ -22,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "malleable/policy/epoch/costly_moves.hpp"
 #include "malleable/policy/epoch/equal_rule.hpp"
 #include "malleable/policy/epoch/instance_rule.hpp"
 #include "malleable/policy/epoch/key_rule.hpp"
@@ -29,6 +31,7 @@
 #include "malleable/policy/epoch/programs.hpp"
 #include "malleable/policy/epoch/promised.hpp"
 #include "malleable/policy/epoch/start.hpp"
+#include "malleable/policy/epoch/unknown_sizes.hpp"
 
 namespace malleable {
 
@@ -43,6 +46,8 @@ class alignas(kLine) Epoch {
   // Says that no jobs will come; otherwise decisions with a period expect jobs as they came before.
   // Not part of the state.
   void expect_nobody();
+  // From now on the work left is told; it starts from the guesses. Not part of the state.
+  void know_sizes() { at_.options.unknown = false; }
   // Makes minima count even if the policy ignores them. Not part of the state.
   void heed_minima() { at_.ignores_minima = false; }
 
@@ -123,7 +128,12 @@ class alignas(kLine) Epoch {
   // Whether slots are held for a period; epoch/periodic then estimates the work left.
   bool held() const { return at_.period > 0.0 && at_.slots > 0; }
   // Whether the schedule after the last decision is what a loop of decisions makes.
-  bool looped() const { return held() || ((start_ || at_.options.predictable) && at_.slots > 0); }
+  bool looped() const {
+    const bool loops = start_ || at_.options.predictable || !at_.jobs.restart.empty();
+    return held() || (loops && at_.slots > 0);
+  }
+  // [s] By row: until when a change of slots keeps a job from working; empty: no change costs time.
+  std::span<const double> ready() const { return at_.jobs.ready; }
   // Whether some jobs have a start condition.
   bool starts() const { return start_ != nullptr; }
   // The jobs that plan() saw.
@@ -149,6 +159,7 @@ class alignas(kLine) Epoch {
   void check_kind(Kind kind, std::size_t j, const JobsView& jobs) const;
   void check_come(double now) const;
   void check_looped() const;
+  void check_restart(const RestartView& restart) const;
   bool check_start(const JobsView& jobs, std::span<const std::int64_t> programs) const;
   void begin_start();
   void refresh(std::size_t row);
@@ -164,6 +175,8 @@ class alignas(kLine) Epoch {
   Periodic periodic_;
   Promised promised_;
   Programs programs_;
+  CostlyMoves moves_;
+  UnknownSizes unknown_;
   std::string rule_ = "none";
   bool by_key_ = false;                 // keys_ made the last decision, and has its order
   LineVector<std::int64_t> held_anew_;  // ids whose slots the last decision changed

@@ -7,7 +7,9 @@
 // schedule only for the jobs behind it, and without new jobs every end comes as planned.
 //
 // It minimises the objective plus Lambda times the sum of |end - promised| / (promised - arrival),
-// where Lambda is `predictable` times the mean penalty of a promised job's time. So
+// where Lambda is a price times the mean penalty of a promised job's time. The price is the
+// smallest that keeps the mean error at a part of `target`: it rises while errors of ended jobs,
+// and delays of present jobs, add up to more, and falls while they add up to less. So
 //   - a promised job weighs Lambda / (promised - arrival) more if a new job would pass it. The new
 //   job goes where Smith's rule is best for it and the jobs that it passes;
 //   - slots that the list leaves idle go to jobs by gains (kernel/marginal_gains), but only to jobs
@@ -40,7 +42,7 @@ class PromisedEnds {
     std::span<const double> value;     // by row: penalty of a second
     std::span<const double> arrival;
     double coming = 0.0;  // mean number of jobs that come later
-    double predictable = 0.0;
+    double target = 0.0;  // the mean error that is accepted
   };
 
   // Fills the slots now, and promises ends to the jobs that have none yet.
@@ -58,18 +60,18 @@ class PromisedEnds {
 
   void state(State& s) {
     s(list_, ended_, known_, began_, started_, recent_, next_recent_, slips_, next_slip_);
-    s(paid_, count_);
+    s(paid_, count_, over_, late_, all_price_);
   }
 
  private:
   struct Entry {
     std::int64_t id;
-    double promised,
-        seconds;  // [s] absolute, infinite until promised; from the arrival to the plan's end
-    double most;  // slots
-    // [s] The time of the promise, and the planned time from then; -log(1 - rho).
+    double promised;        // [s] absolute, infinite until promised
+    double seconds, asked;  // [s] from the arrival to the plan's end; to the promised one
+    double most;            // slots
+    // [s] When it was promised, and what it had to go by plan; -log(1 - rho).
     double since, planned, slip;
-    void state(State& s) { s(id, promised, seconds, most, since, planned, slip); }
+    void state(State& s) { s(id, promised, seconds, asked, most, since, planned, slip); }
   };
   struct Arrival {
     double now, work, key;
@@ -85,7 +87,8 @@ class PromisedEnds {
 
   void look_up(const Task& task);
   void weigh(const Task& task);
-  double price_of_all(const Task& task, std::size_t newcomers) const;
+  bool asks_more(const Task& task, double price) const;
+  double price_of_all(const Task& task);
   double asked(const Task& task, Index row, double price) const;
   void take_in(const Task& task);
   std::size_t place_of(const Task& task, Index row) const;
@@ -96,6 +99,8 @@ class PromisedEnds {
   void start_free(const Task& task);
   void tell_all(const Task& task);
   void tell(const Task& task, std::size_t place, double theta);
+  void count_late(const Task& task);
+  void judge(const Entry& entry, double now, double target);
   void learn(const Entry& entry, double now);
   double median_slip() const;
   double passing(const Task& task, double key) const;
@@ -111,6 +116,9 @@ class PromisedEnds {
   std::vector<Slip> slips_;
   std::uint64_t next_recent_ = 0, next_slip_ = 0;
   double paid_ = 0.0, count_ = 0.0;  // recent jobs: sum of promised penalties, and number
+  // Sum of errors beyond the aim: of ended jobs, and of present jobs that are late.
+  double over_ = 0.0, late_ = 0.0;
+  double all_price_ = 1.0;  // the last price at which all jobs asked for all slots
 
   double lambda_ = 0.0, price_ = 0.0, slot_price_ = 0.0;
   std::vector<double> key_, end_;  // by row: work at the mean price; seconds until the end

@@ -95,6 +95,7 @@ class ClusterScheduler {
     return policy_->place(state_, job, task, node);
   }
   void check_node_rates(std::span<const double> rates) const {
+    if (queues_) return;  // the queue of rigid jobs ignores rates
     const ClusterPolicy* other = policy_->unlike();
     (other == nullptr ? policy_ : other)->check_node_rates(state_, rates);
   }
@@ -428,6 +429,7 @@ class ClusterScheduler {
   void assign_nodes(int pool, std::vector<TaskStart>& starts);
   bool offer_one(Index node, int pool, std::vector<TaskStart>& starts);
   bool offer_to_chosen(Index node, int pool, std::vector<TaskStart>& starts);
+  bool is_stale(Index node);
   bool offer_to_first(Index node, int pool, bool first, std::vector<TaskStart>& starts);
   Phase next_phase(Index job, int pool) const;
   Index free_node(int pool);
@@ -485,6 +487,11 @@ class ClusterScheduler {
   std::vector<Index> skipped_;
   std::vector<std::uint64_t> refused_;  // by node: the last pass in which its slot was left
   std::uint64_t passes_ = 0;
+  // In the present pass: whether a policy that knows all slots leaves them idle; the entries of the
+  // queue whose slots were taken before their turn, by node and in total.
+  bool idle_ = false;
+  std::vector<std::int64_t> early_taken_;
+  std::int64_t stale_ = 0;
   double reconsidered_[2] = {0.0, 0.0};  // the last time for which a policy was promised a call
   JobEstimates estimates_;
   CopySeconds copying_;

@@ -4,7 +4,7 @@
 // Between two calls jobs only end, each at its exact time; their slots idle until the next call. At
 // a call the epoch gets all changes: jobs that came, jobs that ended, and the work left of the
 // others, by its own estimates. Only this loop knows true work. Calls without a job in the system
-// are left out.
+// are left out. After a change of its slots a job does nothing for its restart (model/restarts).
 //
 // A loop that has looked at many jobs may go on with rarer calls (`exact`), a fourth of the time
 // since the start apart. Between them, at each multiple of the period, free slots go to the next
@@ -73,6 +73,14 @@ class PeriodicLoop {
   const Totals& totals() const { return totals_; }
 
  private:
+  // Rows with slots of the decision that is held.
+  struct Running {
+    std::size_t row;
+    std::int64_t id, slots;
+    double from, end;  // time since which it has the slots, with left_ then, and its end
+    double works;      // time since which it works
+  };
+
   void begin(const JobsView& jobs, std::span<const double> believed);
   std::size_t row_of(std::int64_t id) const {
     return adopted_.empty() ? rows_[static_cast<std::size_t>(id)] : adopted_.at(id);
@@ -88,7 +96,8 @@ class PeriodicLoop {
   void hand_out(std::span<const std::int64_t> line, double call, double& free);
   bool give(std::int64_t id, double call, double& free);
   double time_of(double call) const { return options_.start + call * options_.period; }
-  void keep_piece(std::size_t row, std::int64_t slots, double from, double to);
+  double works_from(std::size_t row, double now, std::int64_t slots);
+  void keep_piece(const Running& job, double to);
 
   Epoch epoch_;
   PeriodicLoopOptions options_;
@@ -104,6 +113,8 @@ class PeriodicLoop {
   bool decided_ = false;           // the decision of the next call has been made
   std::vector<std::size_t> rows_;  // rows of the epoch's ids
   std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same for adopted ids
+  std::vector<std::int64_t> had_;                          // slots of each job at the last call
+  std::vector<double> ready_;  // until when a change keeps it from working
   std::vector<double> left_, start_, completion_, promised_;
   std::vector<std::size_t> last_piece_;
   std::vector<std::int64_t> allocation_;
@@ -113,12 +124,6 @@ class PeriodicLoop {
   // Since the last call: ids that ended, ids that ran, and their work left as the epoch sees it.
   std::vector<std::int64_t> gone_, ran_;
   std::vector<double> seen_;
-  // Rows with slots of the decision that is held.
-  struct Running {
-    std::size_t row;
-    std::int64_t id, slots;
-    double from, end;  // time since which it has the slots, with left_ then, and its end
-  };
   double left_after(const Running& job, double time) const;
   double end_before(Running& job, double call);
   std::vector<Running> running_;

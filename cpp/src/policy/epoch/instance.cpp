@@ -12,7 +12,8 @@ JobsView Instance::jobs(const Scene& at, std::span<const double> left) const {
           jobs.max_slots,
           speedup_.view(),
           jobs.min_mode,
-          jobs.preferred};
+          jobs.preferred,
+          restart_.view()};
 }
 
 std::span<const Kind> Instance::kinds(const Scene& at) const {
@@ -32,6 +33,12 @@ void Instance::build(const Scene& at, std::span<const double> left) {
   speedup_.clear();
   for (std::size_t r = 0; r < jobs.exponent.size(); ++r) {
     speedup_.add(jobs.exponent[r], jobs.rates[r]);
+  }
+  restart_.clear();
+  for (const Restart& own : jobs.restart) {
+    restart_.grow.push_back(own.grow);
+    restart_.shrink.push_back(own.shrink);
+    restart_.slot.push_back(own.slot);
   }
   ended_.assign(n, at.now);  // jobs without work left
   const std::span<const std::int64_t> names = jobs.count(Kind::kCustom) > 0

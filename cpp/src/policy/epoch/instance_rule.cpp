@@ -11,7 +11,7 @@ namespace malleable {
 Concave::Task InstanceRule::task(const Scene& at) const {
   return {at.options.policy, of.problem,           of.speedup(),
           of.penalties,      at.options.aggregate, at.jobs.arrival,
-          at.jobs.weight,    at.coming.expected(), !at.options.stable};
+          at.jobs.weight,    at.coming.expected(), at.options.unknown || !at.options.stable};
 }
 
 void InstanceRule::make_order(const Scene& at) {

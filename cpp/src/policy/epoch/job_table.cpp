@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/slot_periods.hpp"
@@ -36,6 +37,7 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
     column.insert(column.end(), values.begin(), values.end());
   };
   append_speedups(jobs);
+  append_restarts(jobs);
   add(work, jobs.work);
   add(size, jobs.original);
   add(arrival, jobs.arrival);
@@ -95,6 +97,21 @@ void JobTable::append_speedups(const JobsView& jobs) {
   }
 }
 
+// Before the ids of the jobs.
+void JobTable::append_restarts(const JobsView& jobs) {
+  if (restart.empty() && !jobs.restart.given()) return;
+  restart.resize(id.size());
+  for (std::size_t j = 0; j < jobs.size(); ++j) restart.push_back(jobs.restart.of(j));
+  ready.resize(restart.size(), -kInfinity);
+}
+
+bool JobTable::change_restart(std::size_t row, const RestartView& to, std::size_t k) {
+  restart.resize(id.size());
+  ready.resize(id.size(), -kInfinity);
+  const Restart before = std::exchange(restart[row], to.of(k, restart[row]));
+  return before != restart[row];
+}
+
 bool JobTable::change_speedup(std::size_t row, const SpeedupView& to, std::size_t k) {
   const auto own = to.table(k);
   if (exponent.empty()) {
@@ -118,6 +135,7 @@ std::span<const Index> JobTable::check(std::span<const std::int64_t> ids, const 
   check_deadlines(changes.deadline);
   if (changes.sla.given()) validate(changes.sla, ids.size(), "ids");
   validate(changes.speedup, ids.size(), "ids");
+  validate(changes.restart, ids.size(), "ids");
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = found[k];
     if (!changes.deadline.empty() && info(kind[row]).needs_deadline) {
@@ -225,6 +243,10 @@ void JobTable::close(const RowsGone& gone) {
   }
   for (auto* column : {&done, &since}) gone(*column);
   gone(outlived);
+  if (!restart.empty()) {
+    gone(restart);
+    gone(ready);
+  }
   if (exponent.empty()) return;
   gone(exponent);
   gone(rates);
@@ -232,7 +254,7 @@ void JobTable::close(const RowsGone& gone) {
 
 void JobTable::state(State& s) {
   s(next_id_, id, arrival, work, size, min_slots, max_slots, weight, deadline, sla, steps, kind);
-  s(min_mode, preferred, done, since, outlived, outliving_);
+  s(min_mode, preferred, restart, ready, done, since, outlived, outliving_);
   s(of_kind_, exponent, rates, curved_, low, room, minima, minima_stale_, latest_arrival);
   s(all_work, all_work_error_);
   if (!s.reading()) return;

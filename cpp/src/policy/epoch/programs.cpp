@@ -63,9 +63,11 @@ void Programs::observe(Scene& at, double now) {
   JobTable& jobs = at.jobs;
   std::vector<std::int64_t> news;
   for (std::size_t r = 0; r < program_.size(); ++r) {
-    const double did = work_then_[r] - jobs.work[r];
-    if (program_[r] < 0 || !(did > 0.0) || !(jobs.work[r] > 0.0) || jobs.outlived[r]) continue;
-    if (rates_.observe(program_[r], at.grants[r], did, now - at.now)) news.push_back(program_[r]);
+    const double did = work_then_[r] - jobs.work[r], seconds = jobs.seconds_of(r, at.now, now);
+    if (program_[r] < 0 || !(did > 0.0) || !(seconds > 0.0) || !(jobs.work[r] > 0.0) ||
+        jobs.outlived[r])
+      continue;
+    if (rates_.observe(program_[r], at.grants[r], did, seconds)) news.push_back(program_[r]);
   }
   if (news.empty()) return;
   std::sort(news.begin(), news.end());

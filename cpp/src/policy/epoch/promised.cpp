@@ -7,7 +7,7 @@
 namespace malleable {
 
 void Promised::check(const EpochOptions& options) {
-  check_amount("predictable", *options.predictable, kWeightRange);
+  check_amount("predictable", *options.predictable, kRateRange);
   const bool steady = options.aggregate == Aggregate::kSum && info(options.kind).steady;
   if (options.policy != EpochPolicy::kFlex || !steady) {
     throw std::invalid_argument(

@@ -43,6 +43,7 @@ class Instance {
   std::vector<Penalties::Seen> seen_;  // by row: memory of the penalties
   SlaColumns sla_;
   SpeedupColumns speedup_;
+  RestartColumns restart_;
   std::vector<double> ended_, rest_;
   std::vector<std::int64_t> most_;
 };

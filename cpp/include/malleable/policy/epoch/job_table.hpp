@@ -62,6 +62,10 @@ class JobTable {
   std::vector<StepTable::Range> sla;    // ranges of `steps`
   std::vector<std::int64_t> min_mode;   // MinMode; empty: no job has its own
   std::vector<std::int64_t> preferred;  // preferred slots at the start; empty: none
+  // What changes of slots cost, and until when the last change keeps the job from working [s];
+  // empty: no change costs time.
+  std::vector<Restart> restart;
+  std::vector<double> ready;
   // Speed-ups of all jobs; empty while all are linear.
   std::vector<double> exponent;
   std::vector<std::vector<double>> rates;
@@ -84,6 +88,7 @@ class JobTable {
     std::span<const std::int64_t> min_slots, max_slots;
     SlaView sla = {};
     SpeedupView speedup = {};
+    RestartView restart = {};
 
     template <typename Self, typename Visit>
     static void each(Self& self, std::size_t rows, Visit&& visit) {
@@ -94,6 +99,7 @@ class JobTable {
       visit("deadline", self.deadline, rows, true);
       SlaColumns::each(self.sla, rows + 1, visit);
       SpeedupColumns::each(self.speedup, rows, visit);
+      RestartColumns::each(self.restart, rows, visit);
     }
   };
 
@@ -116,7 +122,15 @@ class JobTable {
   // Work that a job has done by `now`, with `given` slots since it was counted last.
   double done_by(std::size_t row, double now, std::int64_t given) const {
     if (given == 0) return done[row];
-    return done[row] + (now - since[row]) * rate(row, static_cast<double>(given));
+    return done[row] + seconds_of(row, since[row], now) * rate(row, static_cast<double>(given));
+  }
+  // Seconds between the two times in which the job works if it has slots.
+  double seconds_of(std::size_t row, double from, double now) const {
+    return ready.empty() ? now - from : std::max(0.0, now - std::max(from, ready[row]));
+  }
+  // Its slots change now.
+  void move(std::size_t row, double now, std::int64_t from, std::int64_t to) {
+    if (!restart.empty()) ready[row] = now + restart[row].cost(from, to);
   }
   void serve(std::size_t row, double now, std::int64_t given) {
     done[row] = done_by(row, now, given);
@@ -135,6 +149,8 @@ class JobTable {
       return false;
     });
   }
+  // Sets the work left of a job whose size is unknown.
+  void guess(std::size_t row, double left) { set_work(row, left); }
   // Call it after SLA steps or speed-ups came or went.
   void tidy();
 
@@ -207,6 +223,8 @@ class JobTable {
     work[row] = left;
   }
   void append_speedups(const JobsView& jobs);
+  void append_restarts(const JobsView& jobs);
+  bool change_restart(std::size_t row, const RestartView& to, std::size_t k);
   bool change_speedup(std::size_t row, const SpeedupView& to, std::size_t k);
   void enter(std::int64_t of, std::size_t row);
   void leave(std::int64_t of, std::size_t row);
@@ -242,6 +260,7 @@ inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_
   if (!changes.weight.empty()) set(weight[row], changes.weight[k]);
   if (changes.sla.given()) steps.replace(sla[row], changes.sla.of(k));
   if (changes.speedup.given()) changed |= change_speedup(row, changes.speedup, k);
+  if (changes.restart.given()) changed |= change_restart(row, changes.restart, k);
   return changed;
 }
 

@@ -26,6 +26,7 @@ class Programs {
   void come(const JobTable& jobs, std::size_t count, std::span<const std::int64_t> programs);
   void close(const RowsGone& gone);
   bool empty() const { return program_.empty(); }
+  std::int64_t of(std::size_t row) const { return program_.empty() ? kNone : program_[row]; }
   // Learns from the work until `now` with the slots of the last decision; and notes the work left
   // after a decision.
   void observe(Scene& at, double now);

@@ -25,10 +25,11 @@ struct EpochOptions {
   std::optional<std::uint64_t> effort;
   // [s] How long a decision is held unless it has its own period; 0: until something ends.
   double period = 0.0;
-  // FLEX, sums of steady kinds: ends are promised at arrival. The number is the cost of an error of
-  // the whole promised time, over the mean penalty of a job (policy/promised_ends). Nothing: no end
-  // is promised.
+  // FLEX, sums of steady kinds: ends are promised at arrival. The number is the accepted mean
+  // error, over the promised time (policy/promised_ends). Nothing: no end is promised.
   std::optional<double> predictable = std::nullopt;
+  // Work is unknown, and is guessed from the work done (epoch/unknown_sizes).
+  bool unknown = false;
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
   // costs O(J).
   bool stable = false;
@@ -36,7 +37,8 @@ struct EpochOptions {
   std::size_t few = 256;
 
   void state(State& s) {
-    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, stable, few);
+    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, unknown, stable);
+    s(few);
   }
 };
 

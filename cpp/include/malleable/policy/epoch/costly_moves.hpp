@@ -1,0 +1,54 @@
+// Changes of slots that cost their jobs time (model/restarts): a decision of any rule keeps only
+// the changes that gain more than they cost.
+//
+// A rule says where slots are best, but not by how much. A change gains a running job a part of its
+// time, in proportion to the square of the relative change, because losses are flat near the best
+// slots. A job without slots gains the time until some job ends. A change costs its restart: the
+// seconds of the job, and the seconds of its slots, at the weight of all present jobs over all
+// slots, and more if jobs keep coming. So the dearer a change and the sooner a job ends, the
+// farther its slots may be from its best slots. Jobs that want more slots then get them, the
+// largest gain per slot first, if the gain is more than the smallest loss of other jobs that can
+// give them. All other jobs keep their slots.
+//
+// A second counts by the weight of its job (stretch: over its size), for every objective. O(J log
+// J) for the jobs whose slots change; no work while all changes are free.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "malleable/policy/epoch/scene.hpp"
+
+namespace malleable {
+
+class CostlyMoves {
+ public:
+  // Before a rule decides.
+  void begin(const Scene& at);
+  // After it.
+  void settle(Scene& at);
+
+ private:
+  struct Move {
+    Index row;
+    std::int64_t slots;  // that change hands
+    double gain;         // of who takes them; a loss: of who gives them
+    double each() const { return gain / static_cast<double>(slots); }
+  };
+  double seconds(const Scene& at, std::size_t row, std::int64_t slots) const;
+  double loss(const Scene& at, std::size_t row, std::int64_t from, std::int64_t to) const;
+  bool must(const Scene& at, std::size_t row) const;
+  void list_moves(const Scene& at);
+  bool give_way(double gain, std::int64_t needed);
+  void take(const Scene& at, const Move& taker);
+  void fill(const Scene& at);
+
+  bool costs_ = false;
+  std::vector<std::int64_t> held_, wanted_, slots_;  // before, by the rule, in the end
+  std::vector<Move> takers_, givers_;
+  std::size_t given_way_ = 0;  // so many of givers_
+  std::int64_t free_ = 0;
+  double price_ = 0.0;  // of a slot-second
+};
+
+}  // namespace malleable

@@ -1,0 +1,107 @@
+"""Changes of slots that cost time, and sizes that nobody knows (`Jobs`, `Epoch`, `plan`, `simulate`)."""
+
+import copy
+import io
+
+import numpy as np
+import pytest
+
+import malleable as mb
+
+
+def two(restart=5.0, **more):
+    return mb.Jobs([400.0, 300.0], max_slots=4, restart=restart, **more)
+
+
+def test_a_plan_says_from_when_on_a_job_works():
+    plan = mb.plan(two(), slots=4)
+    assert plan.pieces["works_from"].tolist() == [5.0, 85.0]
+    assert plan.completion.tolist() == [185.0, 80.0]
+    assert "works from 5 s" in plan.explain()[1]
+    assert plan.looped
+    plan.validate()
+    plan.pieces["works_from"][1] = 81.0
+    with pytest.raises(ValueError, match="before its restart is over"):
+        plan.validate()
+
+
+def test_a_decision_and_its_plan():
+    epoch = mb.Epoch(4)
+    (first,) = epoch.add([400.0], max_slots=4, restart=1.0)
+    epoch.decide(0.0)
+    (second,) = epoch.add([300.0], max_slots=4, arrival=50.0, restart_grow=1.0, restart_slot=0.5)
+    epoch.update([first], work=[204.0])
+    decision = epoch.decide(50.0)
+    assert decision.slots.tolist() == [4, 0]  # it ends before the other one would
+    epoch.update([second], work=[30.0])
+    decision = epoch.decide(51.0)
+    assert decision.slots.tolist() == [0, 4]
+    plan = decision.plan()
+    plan.validate()
+    assert plan.pieces["works_from"].tolist() == [54.0, 62.5]  # 1 s, and half a second a slot
+    assert copy.deepcopy(epoch) == epoch
+
+
+def test_only_changes_that_gain_more_than_they_cost():
+    def slots_with(restart):
+        epoch = mb.Epoch(4)
+        epoch.add([400.0], max_slots=4)
+        epoch.decide(0.0)
+        epoch.add([300.0], max_slots=4, arrival=1.0)
+        epoch.update([0, 1], restart=restart)
+        return epoch.decide(1.0).slots.tolist()
+
+    assert slots_with(0.0) == slots_with(1.0) == [0, 4]
+    assert slots_with(100.0) == [4, 0]
+
+
+def test_files_keep_the_columns():
+    jobs = two(restart_shrink=[1.0, 2.0], restart_slot=0.25)
+    text = io.StringIO()
+    mb.write_jobs(jobs, text)
+    text.seek(0)
+    again = mb.read_jobs(text)
+    assert again == jobs
+    assert again.take([1]).restart_shrink.tolist() == [2.0]
+
+
+def test_simulations_count_what_changes_cost():
+    rng = np.random.default_rng(5)
+    work, arrival = rng.lognormal(4.0, 1.0, 300), np.cumsum(rng.exponential(6.0, 300))
+    speedup = [0.7] * 300
+
+    def response(restart, **options):
+        jobs = mb.Jobs(work, arrival=arrival, max_slots=8, speedup=speedup, restart=restart)
+        return mb.simulate(jobs, "flex", slots=32, **options).summary["flex"]["mean_response"]
+
+    free, cheap, dear = (response(restart) for restart in (None, 0.01, 5.0))
+    assert free < cheap < dear < free + 25.0
+    assert response(None, sizes="unknown") < 1.5 * free
+
+
+def test_unknown_sizes():
+    epoch = mb.Epoch(2, sizes="unknown")
+    epoch.add([1.0, 1.0])
+    assert epoch.decide(0.0).slots.tolist() == [2, 0]
+    assert epoch.decide(50.0).slots.tolist() == [0, 2]
+    with pytest.raises(ValueError, match="takes sizes for unknown"):
+        epoch.update([0], work=[3.0])
+    plan = epoch.decide(60.0).plan()
+    plan.validate()
+    assert copy.deepcopy(epoch) == epoch
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: two(-1.0), r"restart\[0\] = -1"),
+        (lambda: two(restart_slot=[1.0]), "restart_slot"),
+        (lambda: mb.Epoch(4, predictable=0.05).add(two()), "goes without predictable"),
+        (lambda: mb.Epoch(4, min_mode="start").add(two()), "jobs that wait to start"),
+        (lambda: mb.Epoch(4, sizes="none"), "sizes = 'none': expected one of known, unknown"),
+        (lambda: mb.Epoch(4, sizes="unknown", predictable=0.1), "unknown ones go without"),
+    ],
+)
+def test_wrong_input(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
