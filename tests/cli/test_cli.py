@@ -152,7 +152,7 @@ def test_tables_keep_all_columns_on_a_narrow_terminal(columns, tmp_path):
     three = "fair,fifo,srpt"
     for heads, arguments in (
         (
-            "mean median p95 longest makespan",
+            "mean median p95 makespan",
             (
                 "simulate",
                 cluster,
