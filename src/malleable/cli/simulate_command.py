@@ -136,10 +136,13 @@ def _case(asked: argparse.Namespace) -> _Case:
     }
     options = {name: own for name, own in options.items() if own is not None}
     _check_known(model, options)
+    return _Case(model, jobs, read_as, options, _policies(asked.policy, model, jobs))
+
+
+def _policies(given: str | None, model: str, jobs: Any) -> list[str]:
     rigid = isinstance(jobs, ClusterJobs) and bool((jobs.width > 1).any())
     usual = _RIGID if rigid else _MODELS[model].policies
-    names = [name.strip() for name in (asked.policy or usual).split(",")]
-    return _Case(model, jobs, read_as, options, names)
+    return [name.strip() for name in (given or usual).split(",")]
 
 
 def _of_cluster(
