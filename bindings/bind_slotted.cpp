@@ -27,10 +27,8 @@ std::span<const T> view_or_nothing(const std::optional<Array<T>>& array) {
 
 class PySlottedSim {
  public:
-  PySlottedSim(std::int64_t machines, const std::string& policy, bool preemptive, bool records,
-               bool bounce)
-      : sim_({machines, preemptive, records, bounce ? Overrun::kBounce : Overrun::kNothing},
-             make_slotted_policy(policy, preemptive)) {
+  PySlottedSim(std::int64_t machines, const std::string& policy, bool preemptive, bool records)
+      : sim_({machines, preemptive, records}, make_slotted_policy(policy, preemptive)) {
     sim_.set_poll(poll_signals);
   }
 
@@ -144,8 +142,8 @@ void bind_slotted(py::module_& module) {
       py::arg("task_offset").noconvert(), py::arg("task").noconvert(), py::arg("machines"),
       py::arg("preemptive"));
   py::class_<PySlottedSim>(module, "SlottedSim")
-      .def(py::init<std::int64_t, const std::string&, bool, bool, bool>(), py::arg("machines"),
-           py::arg("policy"), py::arg("preemptive"), py::arg("records"), py::arg("bounce"))
+      .def(py::init<std::int64_t, const std::string&, bool, bool>(), py::arg("machines"),
+           py::arg("policy"), py::arg("preemptive"), py::arg("records"))
       .def("feed", &PySlottedSim::feed, py::arg("arrival").noconvert(), py::arg("map").noconvert(),
            py::arg("task_offset").noconvert(), py::arg("task").noconvert(),
            py::arg("estimate").noconvert())

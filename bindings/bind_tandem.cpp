@@ -97,20 +97,18 @@ struct BoundBound : SrptBound {
 void bind_tandem(py::module_& module) {
   py::class_<BoundQueue>(module, "TandemQueue")
       .def(py::init([](const std::string& policy, std::int64_t k, bool conserving, bool overlap,
-                       bool records, bool estimated, bool bounce, std::int64_t buckets,
-                       double bucket_width) {
+                       bool records, bool estimated, std::int64_t buckets, double bucket_width) {
              TandemOptions options = options_of(policy, k, conserving);
              options.overlap = overlap;
              options.records = records;
              options.estimated = estimated;
-             options.bounce = bounce;
              options.buckets = buckets;
              options.bucket_width = bucket_width;
              return std::make_unique<BoundQueue>(options);
            }),
            py::arg("policy"), py::arg("k"), py::arg("conserving") = true, py::arg("overlap") = true,
-           py::arg("records") = false, py::arg("estimated") = false, py::arg("bounce") = false,
-           py::arg("buckets") = 0, py::arg("bucket_width") = 1.0)
+           py::arg("records") = false, py::arg("estimated") = false, py::arg("buckets") = 0,
+           py::arg("bucket_width") = 1.0)
       .def(
           "feed",
           [](BoundQueue& queue, const Doubles& arrival, const Doubles& map, const Doubles& shuffle,

@@ -110,17 +110,16 @@ void bind_tandem_epoch(py::module_& module) {
                               to_numpy(std::move(shuffle_place)));
       });
   bind_job_loop<PyTandemEpoch>(module)
-      .def(py::init([](const std::string& policy, bool conserving, bool bounce,
-                       std::int64_t map_slots, std::int64_t shuffle_slots, double period) {
+      .def(py::init([](const std::string& policy, bool conserving, std::int64_t map_slots,
+                       std::int64_t shuffle_slots, double period) {
              return std::make_unique<PyTandemEpoch>(
                  TandemEpochOptions{policy_code<TandemPolicy>(Model::kTandem, policy),
                                     conserving,
-                                    bounce,
                                     {map_slots, shuffle_slots},
                                     period});
            }),
-           py::arg("policy"), py::arg("conserving"), py::arg("bounce"), py::arg("map_slots"),
-           py::arg("shuffle_slots"), py::arg("period"))
+           py::arg("policy"), py::arg("conserving"), py::arg("map_slots"), py::arg("shuffle_slots"),
+           py::arg("period"))
       .def("add", &PyTandemEpoch::add, py::arg("columns"));
 }
 

@@ -21,7 +21,7 @@ for preemptive in (True, False):
         )
 
 # Sizes that are wrong, and jobs that overrun them.
-wrong = mb.simulate(jobs, "unlock", estimates=1.0, underestimates="bounce", rng=2).summary["unlock"]
+wrong = mb.simulate(jobs, "unlock", estimates=1.0, rng=2).summary["unlock"]
 print(f"unlock on log-normal estimates: {wrong['ratio']:.2f} x the SRPT bound")
 
 # The same policy in a scheduler's loop: who starts how many tasks now.

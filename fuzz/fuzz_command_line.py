@@ -75,7 +75,6 @@ COMMANDS: dict[str, dict[str, list[str] | None]] = {
         "--load": ["0.5", "2", "0", "nan", "x", "1e300", "0.75"],
         "--read": ["task_seconds=5", "block_bytes=9", "most=1", "gap=x", "="],
         "--estimates": ["0.5", "learn", "x", "nan"],
-        "--underestimates": ["bounce", "first"],
         "--machines": NUMBERS,
         "--step-seconds": NUMBERS,
         "--horizon": NUMBERS,

@@ -59,7 +59,6 @@ void fuzz(Bytes bytes) {
   options.preemptive = std::string(policy) == "dsrpt" || bytes.chance(128);
   options.machines =
       bytes.chance(220) ? 1 + bytes.integer(0, 15) : std::min(kMostUnits, bytes.slots());
-  options.overrun = bytes.chance(100) ? Overrun::kBounce : Overrun::kNothing;
   const bool huge = bytes.chance(24);
   SlottedTable table = read_slotted(bytes, huge);
   const bool bad = bytes.astray(24) && spoil_table(bytes, table);

@@ -310,7 +310,7 @@ KINDS = [
     ),
     Kind(
         "tandem-literal",
-        lambda: mb.TandemEpoch((4, 3), conserving=False, underestimates="bounce"),
+        lambda: mb.TandemEpoch((4, 3), conserving=False),
         overlap_step,
     ),
     *(

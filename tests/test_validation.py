@@ -285,8 +285,8 @@ def test_penalties_must_be_functions():
         mb.plan(JOBS, 2, "sum:custom", penalty=wrong)
 
 
-def test_an_overrun_of_the_smallest_estimate_bounces():
-    made = mb.TandemEpoch((1, 1), underestimates="bounce")
+def test_the_smallest_estimate_may_be_outlived():
+    made = mb.TandemEpoch((1, 1))
     made.add([1e-12], [1.0])
     made.update([0], map=[-1e-12])
     assert made.decide(0.0).ids.tolist() == [0]

@@ -32,6 +32,9 @@ single_tasks(jobs, seed=1): one task a job, seconds lognormal(3, 1.5), twenty pr
 changing_times(seed, jobs=600): ten programs, geometric(1 / 30) tasks a job, mean seconds of a program
     lognormal(mean 20, 0.8), tasks of sigma 0.3; at half of the jobs each program becomes five times slower or
     faster, at random; 40 slots at load 0.7.
+program_bursts(seed, alike=1.0, jobs=300): U{2..12} jobs of a new program come at once, geometric(1 / 20)
+    tasks each, mean seconds of a program lognormal(mean 10, 1), of its jobs times lognormal(mean 1,
+    0.3 / ``alike``), tasks of sigma 0.3; bursts Poisson, 24 slots at load 0.7.
 late_stream(seed, pools, load, jobs=300): geometric(0.05) maps a job (at most 100) of lognormal(2.5, 1) seconds
     each, the same for all of a job, and with two pools a quarter as many reduces (at least one) of such
     seconds; ten nodes of 4 slots, or of 3 map slots and 1 reduce slot; arrivals uniform, at this load of the
@@ -62,6 +65,7 @@ __all__ = [
     "mixed_speeds",
     "mixed_stream",
     "operator_week",
+    "program_bursts",
     "short_history",
     "single_tasks",
     "small_run",
@@ -301,6 +305,22 @@ def changing_times(seed: int, jobs: int = 600) -> tuple[ClusterJobs, Cluster]:
         program=[f"program{k}" for k in program.tolist()],
     )
     return table, Cluster([{"slots": 4, "count": 10}])
+
+
+def program_bursts(
+    seed: int, alike: float = 1.0, jobs: int = 300
+) -> tuple[ClusterJobs, Cluster, npt.NDArray[np.int64]]:
+    """Bursts of jobs of programs that nobody has seen before; and the program of each job."""
+    rng = np.random.default_rng(seed)
+    program = np.repeat(np.arange(jobs), rng.integers(2, 13, jobs))[:jobs]
+    tasks = np.minimum(rng.geometric(1 / 20, jobs), 200)
+    mean = _times(rng, 10.0, 1.0, jobs)[program] * _times(rng, 1.0, 0.3 / alike, jobs)
+    times = np.repeat(mean, tasks) * _times(rng, 1.0, 0.3, int(tasks.sum()))
+    bursts = program[-1] + 1
+    arrival = _arrivals(rng, bursts, times.sum() / (SMALL_SLOTS * 0.7))[program]
+    names = [f"program{k}" for k in program.tolist()]
+    table = ClusterJobs(tasks, _split(times, tasks), arrival=arrival, program=names)
+    return table, Cluster([{"slots": 1, "count": SMALL_SLOTS}]), program
 
 
 def operator_week(jobs: int = 200_000, seed: int = 1) -> str:

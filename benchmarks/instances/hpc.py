@@ -11,7 +11,7 @@ import malleable as mb
 from benchmarks.instances.workflows import traces
 
 HPC_SLOTS = 256
-HPC_FAMILIES = ("lognormal", "exponential", "bursts")
+HPC_FAMILIES = ("lognormal", "exponential", "bursts", "correlated")
 
 
 class HpcJobs(NamedTuple):
@@ -33,6 +33,11 @@ def _drawn(rng: np.random.Generator, family: str, count: int) -> tuple[Any, Any,
         )
         seconds = np.minimum(300.0 * rng.pareto(1.1, count) + 10.0, 3 * 86400.0)
         return np.cumsum(gaps), seconds, np.minimum(128, 1 + (4.0 * rng.pareto(1.0, count)))
+    if family == "correlated":
+        z = rng.standard_normal(count)
+        wide = np.round(3.0 + 1.05 * (z + rng.standard_normal(count)))
+        widths = np.clip(2.0**wide, 1, 200)
+        return np.cumsum(rng.exponential(1.0, count)), np.exp(7.0 + 1.5 * z), widths
     widths = 2 ** rng.integers(0, 8, count)
     return np.cumsum(rng.exponential(1.0, count)), rng.lognormal(7.0, 1.8, count), widths
 
@@ -52,8 +57,9 @@ def hpc_jobs(
 ) -> HpcJobs:
     """A part of the jobs is malleable: from half the preferred width to twice that; the others are rigid.
 
-    Speed-ups follow Amdahl's law, with a parallel part from 0.7 to 0.999. ``family``: ``lublin``, a window
-    of a log that begins at row ``seed``, or one of `HPC_FAMILIES`.
+    Speed-ups follow Amdahl's law, with a parallel part from 0.7 to 0.999. Deadlines lie 2 to 20 times as
+    late as a job would end at its preferred width if it started at once. ``family``: ``lublin``, a window
+    of a log that begins at row ``seed``, or one of `HPC_FAMILIES`; in ``correlated`` long jobs are wide.
     """
     rng = np.random.default_rng(seed)
     drawn = _logged(seed, count) if family == "lublin" else _drawn(rng, family, count)
@@ -68,5 +74,7 @@ def hpc_jobs(
     rates = 1.0 / (serial[:, None] + (1.0 - serial[:, None]) / k)
     work = seconds * rates[np.arange(count), preferred - 1]
     speedup = [own[:most] for own, most in zip(rates, high.tolist(), strict=True)]
-    table = mb.Jobs(work, arrival=arrival, min_slots=low, max_slots=high, speedup=speedup)
+    due = arrival + seconds * rng.uniform(2.0, 20.0, count)
+    columns = {"arrival": arrival, "deadline": due, "min_slots": low, "max_slots": high}
+    table = mb.Jobs(work, speedup=speedup, **columns)
     return HpcJobs(table, preferred, np.column_stack([np.zeros(count), rates]))

@@ -339,6 +339,24 @@ def ended_mean(state: State, now: float) -> Any:
     return by_pool(state, lambda left, most, slots: in_order(left.sum(axis=1) * mean, most, slots))
 
 
+class ProgramMean:
+    """`ended_mean` with the mean of the ended tasks of the job's program, ``program`` by job."""
+
+    def __init__(self, program: Any):
+        self.program = program
+        self.count, self.seconds = np.zeros((2, len(program)))
+
+    def __call__(self, state: State, now: float) -> Any:
+        rows = state["ids"]
+        self.count[rows], self.seconds[rows] = state["finished"].sum(axis=1), state["attained"]
+        count, seconds = (np.bincount(self.program, of) for of in (self.count, self.seconds))
+        common = seconds.sum() / max(count.sum(), 1) or 1.0
+        mean = np.where(count > 0, seconds / np.maximum(count, 1), common)[self.program[rows]]
+        return by_pool(
+            state, lambda left, most, slots: in_order(left.sum(axis=1) * mean, most, slots)
+        )
+
+
 class RightSizes:
     """What rules know that are told a table's mean seconds of a map and of a reduce task, shape (J, 2)."""
 

@@ -164,7 +164,6 @@ void compare_with_naive(const char* name, std::uint64_t seed, std::size_t count,
       const double grain = chance(random, 0.5) ? 1.0 : 0.1;
       guess.resize(table.map.size());
       for (double& each : guess) each = grain * static_cast<double>(integer(random, 0, 300));
-      options.overrun = chance(random, 0.5) ? Overrun::kBounce : Overrun::kNothing;
     }
     const auto expected = finish_of(table, options, std::make_unique<Naive>(), guess);
     const auto found =

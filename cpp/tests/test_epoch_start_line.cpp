@@ -11,14 +11,15 @@ using Waiting = StartLine::Waiting;
 struct Case {
   std::vector<Waiting> waiting;
   std::vector<StartLine::Running> running;
-  std::vector<StartLine::Growth> growth;
+  std::vector<std::pair<double, double>> growth;  // gain, slots
   double free = 0.0;
 };
 
 // Gains of single slots, the best first; 0 if no job wants them.
 Doubles gains_of(const Case& of) {
   Doubles gains;
-  for (const auto& step : of.growth) gains.insert(gains.end(), std::size_t(step.slots), step.gain);
+  for (const auto& [gain, slots] : of.growth) gains.insert(gains.end(), std::size_t(slots), gain);
+  std::sort(gains.rbegin(), gains.rend());
   gains.resize(std::max(gains.size(), std::size_t(of.free)), 0.0);
   return gains;
 }
@@ -26,7 +27,6 @@ Doubles gains_of(const Case& of) {
 // The same as the header says it: one job after the other, slot by slot.
 std::vector<Index> one_by_one(Case of) {
   std::sort(of.waiting.begin(), of.waiting.end(), [](const Waiting& a, const Waiting& b) {
-    if (a.late != b.late) return a.late;
     return a.key != b.key ? a.key < b.key : a.row < b.row;
   });
   const Doubles gains = gains_of(of);
@@ -36,7 +36,7 @@ std::vector<Index> one_by_one(Case of) {
   for (const Waiting& job : of.waiting) {
     if (free <= 0.0) break;
     if (job.need > free) {
-      if (!job.late || reserved) continue;
+      if (!job.reserves || reserved) continue;
       reserved = true;
       std::sort(of.running.begin(), of.running.end(),
                 [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
@@ -53,7 +53,7 @@ std::vector<Index> one_by_one(Case of) {
     if (delays && job.need > spare) continue;
     double loss = 0.0;
     for (double slot = free - job.need; slot < free; ++slot) loss += gains[std::size_t(slot)];
-    if (!job.late && job.gain < 0.5 * loss) continue;
+    if (!job.reserves && job.gain < 0.7 * loss) continue;
     if (delays) spare -= job.need;
     free -= job.need;
     of.running.push_back({job.need, job.seconds});
@@ -77,11 +77,8 @@ TEST(as_one_by_one) {
       of.running.push_back({need, double(integer(random, 1, 30))});
       held += need;
     }
-    double grown = 0.0, gain = 9.0;
-    for (std::int64_t k = integer(random, 0, 4); k > 0 && grown < of.free; --k) {
-      const double wide = std::min(of.free - grown, double(integer(random, 1, 4)));
-      of.growth.push_back({gain *= 0.5, wide});
-      grown += wide;
+    for (std::int64_t k = integer(random, 0, 4); k > 0; --k) {
+      of.growth.push_back({double(integer(random, 0, 8)), double(integer(random, 1, 6))});
     }
     for (std::int64_t k = integer(random, 0, 9); k > 0; --k) {
       of.waiting.push_back({Index(k), integer(random, 0, 2) == 0, double(integer(random, 0, 5)),
@@ -91,7 +88,7 @@ TEST(as_one_by_one) {
     line.clear();
     for (const auto& job : of.waiting) line.wait(job);
     for (const auto& job : of.running) line.run(job);
-    for (const auto& step : of.growth) line.grow(step);
+    for (const auto& [gain, slots] : of.growth) line.grow(gain, slots);
     const std::vector<Index> expected = one_by_one(of);
     CHECK(line.start(of.free) == expected);
     some += expected.size();

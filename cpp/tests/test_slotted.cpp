@@ -130,7 +130,6 @@ TEST(slotted_estimates_change_decisions_only) {
       SlottedOptions options;
       options.machines = integer(random, 1, 6);
       options.preemptive = chance(random, 0.5) || std::string(name) == "dsrpt";
-      options.overrun = chance(random, 0.5) ? Overrun::kBounce : Overrun::kNothing;
       std::int64_t granted = 0;
       SlottedSim sim(options, std::make_unique<Watched>(
                                   make_slotted_policy(name, options.preemptive), granted));

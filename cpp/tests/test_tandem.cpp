@@ -124,13 +124,12 @@ TEST(conservation) {
     for (const double y : s.shuffle) shuffle += y;
     for (const auto policy : {TandemPolicy::kFcfs, TandemPolicy::kMaxSrpt, TandemPolicy::kTwoSrpt,
                               TandemPolicy::kSplitSrpt, TandemPolicy::kShare}) {
-      for (int mode = 0; mode < 16; ++mode) {
+      for (int mode = 0; mode < 8; ++mode) {
         TandemOptions options;
         options.policy = policy;
         options.conserving = (mode & 1) != 0;
         options.overlap = (mode & 2) != 0;
         options.estimated = (mode & 4) != 0;
-        options.bounce = (mode & 8) != 0;
         TandemQueue queue(options);
         queue.feed({s.arrival, s.map, s.shuffle, s.weight, s.map_guess, s.shuffle_guess});
         queue.advance(kEnd);

@@ -15,15 +15,13 @@ struct Draw {
 
 // Feeds both the simulator and an epoch that is told what is left of every job, and compares who
 // runs after every arrival and in between.
-void compare(TandemPolicy policy, bool conserving, bool estimated, bool bounce,
-             std::uint64_t seed) {
+void compare(TandemPolicy policy, bool conserving, bool estimated, std::uint64_t seed) {
   TandemOptions options;
   options.policy = policy;
   options.conserving = conserving;
   options.estimated = estimated;
-  options.bounce = bounce;
   TandemQueue queue(options);
-  TandemEpoch epoch({policy, conserving, bounce});
+  TandemEpoch epoch({policy, conserving});
   Draw draw{std::mt19937_64(seed)};
   const bool errs_alike = !estimated || seed % 2 == 0;
   std::map<std::int64_t, std::int64_t> handle;  // simulator's id -> epoch's
@@ -94,10 +92,10 @@ TEST(decides_as_the_simulator) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     for (const auto policy :
          {TandemPolicy::kFcfs, TandemPolicy::kMaxSrpt, TandemPolicy::kSplitSrpt}) {
-      compare(policy, true, false, false, seed);
-      compare(policy, false, false, false, seed);
+      compare(policy, true, false, seed);
+      compare(policy, false, false, seed);
     }
-    compare(TandemPolicy::kTwoSrpt, true, false, false, seed);
+    compare(TandemPolicy::kTwoSrpt, true, false, seed);
   }
 }
 
@@ -105,15 +103,14 @@ TEST(decides_as_the_simulator_on_estimates) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     for (const auto policy :
          {TandemPolicy::kMaxSrpt, TandemPolicy::kSplitSrpt, TandemPolicy::kTwoSrpt}) {
-      compare(policy, true, true, false, seed);
-      compare(policy, true, true, true, seed);
+      compare(policy, true, true, seed);
     }
   }
 }
 
 // Slots that a job cannot use go down the order; all slots are given, none twice.
 TEST(limits) {
-  TandemEpoch epoch({TandemPolicy::kMaxSrpt, true, false});
+  TandemEpoch epoch({TandemPolicy::kMaxSrpt, true});
   const std::vector<double> arrival(4, 0.0), map{1, 2, 3, 4}, shuffle{4, 3, 2, 1}, most{2, 3, 4, 9};
   std::vector<std::int64_t> ids(4);
   epoch.add(arrival, {map, shuffle, {}, most, {}}, ids);
@@ -129,7 +126,7 @@ TEST(limits) {
 TEST(slots_add_up) {
   Draw draw{std::mt19937_64(5)};
   for (int round = 0; round < 200; ++round) {
-    TandemEpoch epoch({TandemPolicy::kSplitSrpt, true, false});
+    TandemEpoch epoch({TandemPolicy::kSplitSrpt, true});
     const std::size_t count = 1 + static_cast<std::size_t>(20 * draw());
     std::vector<double> arrival(count, 0.0), map, shuffle, most;
     for (std::size_t k = 0; k < count; ++k) {
@@ -168,7 +165,7 @@ bool refuses(F action) {
 // together no more than there are.
 TEST(limits_on_very_many_slots) {
   trials(7, 2000, [](Random& random) {
-    TandemEpoch epoch({TandemPolicy::kMaxSrpt, true, false});
+    TandemEpoch epoch({TandemPolicy::kMaxSrpt, true});
     const std::size_t count = 1 + random() % 12;
     std::vector<double> arrival(count, 0.0), map(count), shuffle(count), most(count);
     for (std::size_t j = 0; j < count; ++j) {
@@ -192,7 +189,7 @@ TEST(limits_on_very_many_slots) {
 }
 
 TEST(wrong_input_changes_nothing) {
-  TandemEpoch epoch({TandemPolicy::kMaxSrpt, true, false});
+  TandemEpoch epoch({TandemPolicy::kMaxSrpt, true});
   const std::vector<double> arrival{0, 3}, map{1, 1}, shuffle{1, 1}, bad{1, NAN}, half{1, 0.5};
   std::vector<std::int64_t> ids(2);
   CHECK(refuses([&] { epoch.add(arrival, {bad, shuffle, {}, {}, {}}, ids); }));

@@ -134,7 +134,6 @@ cdef extern from "malleable/malleable.h" nogil:
         double task_work
         int64_t shuffle_slots
         int64_t idle
-        int64_t bounce
         double step_seconds
         const char *sizes
     ctypedef struct malleable_scheduler_options:

@@ -185,7 +185,6 @@ class TandemQueue:
         overlap: bool = True,
         records: bool = False,
         estimated: bool = False,
-        bounce: bool = False,
         buckets: int = 0,
         bucket_width: float = 1.0,
     ) -> None: ...
@@ -210,9 +209,7 @@ class TandemQueue:
     def running(self) -> tuple[_Integers, _Floats, _Floats]: ...
 
 class SlottedSim:
-    def __init__(
-        self, machines: int, policy: str, preemptive: bool, records: bool, bounce: bool
-    ) -> None: ...
+    def __init__(self, machines: int, policy: str, preemptive: bool, records: bool) -> None: ...
     def feed(
         self,
         arrival: _Integers,
@@ -283,7 +280,6 @@ class TandemEpoch:
         self,
         policy: str,
         conserving: bool,
-        bounce: bool,
         map_slots: int,
         shuffle_slots: int,
         period: float,

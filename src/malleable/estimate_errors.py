@@ -10,9 +10,6 @@ import numpy as np
 from malleable.arrays import Floats
 from malleable.validation import WEIGHT, WORK, check_amount, floats, into_range
 
-UNDERESTIMATES = ("first", "bounce")
-"""What a job shows that has done more than its estimate: nothing left, or what it has overrun."""
-
 _LARGEST = 50.0  # largest logarithm of an error, so that products stay finite
 
 

@@ -186,7 +186,7 @@ def parsed_option(text: str, where: str) -> tuple[str, Any]:
     raise ValueError(f"{where}: not a number, true or false")
 
 
-_WORDS = ("estimates", "min_mode", "reduce_from", "underestimates")  # options that are words
+_WORDS = ("estimates", "min_mode", "reduce_from")  # options that are words
 FAIR = "fair"
 _STARTS = (0.05, 0.8, 1.0)
 

@@ -62,9 +62,9 @@ def test_traces(capsys, tmp_path):
 
 
 def test_estimates(capsys, table):
-    options = ("--slots", 2, "--policy", "asrpt", "--set", "underestimates=bounce")
+    options = ("--slots", 2, "--policy", "asrpt")
     found = simulate(capsys, table, *options, "--estimates", 2.0)
-    own = {"machines": 2, "estimates": 2.0, "underestimates": "bounce", "rng": 0}
+    own = {"machines": 2, "estimates": 2.0, "rng": 0}
     expected = mb.simulate(mb.read(table).map_reduce(), "asrpt", **own)
     assert found["policies"]["asrpt"] == expected.summary["asrpt"]
 

@@ -37,11 +37,6 @@ def test_estimates(table, capsys):
     right = simulated(capsys, table, "--policy", "max-srpt")["max-srpt"]
     by_column = simulated(capsys, table, "--policy", "max-srpt", "--estimates", "column")
     assert by_column["max-srpt"]["mean_response"] > right["mean_response"]
-    rows = [f"j{k},{k},{1 + k % 7},{1 + k % 5}" for k in range(200)]
-    table.with_name("many.csv").write_text("\n".join(["name,arrival,map,shuffle", *rows]) + "\n")
-    options = (table.with_name("many.csv"), "--policy", "two-srpt", "--estimates", 1.5)
-    bounced = simulated(capsys, *options, "--set", "underestimates=bounce")
-    assert bounced != simulated(capsys, *options)
     assert main(["simulate", str(table), "--estimates", "learn"]) == 1
     assert "--estimates learn: a number or 'column'" in capsys.readouterr().err
 

@@ -32,6 +32,20 @@ def test_every_unknown_job_has_a_first_task_until_one_has_ended():
     assert running(scheduler, ids, 1.0, 8) == [8, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("tasks", "program", "runs"),
+    [
+        ([20, 300, 400], ["a", "a", "a"], [8, 0, 0]),
+        ([20, 300, 400], ["b", "a", "a"], [7, 1, 0]),
+        ([300, 20], ["a", "a"], [0, 8]),
+        ([300, 20], ["a", "b"], [1, 7]),
+    ],
+)
+def test_the_first_job_of_a_program_asks_for_all(tasks, program, runs):
+    scheduler, ids = learning(8, tasks, program=program)
+    assert running(scheduler, ids, 0.0, 8) == runs
+
+
 def test_more_jobs_than_slots_go_in_order():
     scheduler, ids = learning(4, [20, 30, 40, 50, 60])
     assert running(scheduler, ids, 0.0, 4)[2:] == [0, 0, 0]

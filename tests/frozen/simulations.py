@@ -39,13 +39,11 @@ def _all(jobs, policies, settings):
 
 def tandem():
     """The overlapping tandem queue."""
-    bounce = {"estimates": "column", "underestimates": "bounce"}
     settings = [
         {"k": 3},
         {"k": 3, "overlap": False},
         {"k": 3, "conserving": False},
         {"k": 3, "estimates": "column"},
-        {"k": 3, **bounce},
         {"k": 3, "map_capacity": 0.7, "shuffle_capacity": 1.2, "horizon": 40.0},
     ]
     jobs = mb.read(INSTANCES / "map-shuffle.csv").map_shuffle()
@@ -65,7 +63,7 @@ def slotted():
         {"machines": 8},
         {"machines": 8, "preemptive": False},
         {"machines": 8, "estimates": "column"},
-        {"machines": 5, "estimates": "column", "underestimates": "bounce", "preemptive": False},
+        {"machines": 5, "estimates": "column", "preemptive": False},
         {"machines": 5, "horizon": 60},
     ]
     jobs = mb.read(INSTANCES / "map-reduce.csv").map_reduce()

@@ -315,7 +315,28 @@ def test_a_job_that_outlives_its_estimate_keeps_its_minimum():
     epoch = mb.Epoch(10, min_mode="start")
     first = epoch.add([40.0], min_slots=4, max_slots=10)
     assert epoch.decide(0.0).slots.tolist() == [10]
-    epoch.add([30.0], min_slots=6, max_slots=6)
+    epoch.add([3.0], min_slots=6, max_slots=6)
     epoch.update(first, work=[0.0])
     for now in (4.0, 40.0, 400.0):
         assert epoch.decide(now).slots.tolist() == [4, 6]
+
+
+def _waits(jobs, policy):
+    records = mb.simulate(jobs, policy=policy, slots=64, min_mode="start").records
+    arrival = jobs.arrival[records["job_id"]]
+    wait = records["starting_time"] - arrival
+    return wait.max(), (records["completion"] - arrival).mean()
+
+
+def test_rigid_jobs_wait_little_longer_than_by_arrival_and_end_much_sooner():
+    ratios = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        width, seconds = 2 ** rng.integers(0, 7, 400), rng.lognormal(6.0, 1.5, 400)
+        gaps = rng.exponential(1.0, 400)
+        arrival = np.cumsum(gaps) * ((width * seconds).sum() / 64 / gaps.sum())
+        limits = {"min_slots": width, "max_slots": width}
+        jobs = mb.Jobs(width * seconds, arrival=arrival, **limits)
+        ratios.append(np.divide(_waits(jobs, "flex"), _waits(jobs, "fifo")))
+    longest, mean = np.mean(ratios, axis=0)
+    assert longest < 1.4 and mean < 0.8

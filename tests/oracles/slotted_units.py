@@ -27,11 +27,11 @@ class Job:
     def reduce_left(self, preemptive):
         return self.units if preemptive else sum(self.tasks) + sum(self.running)
 
-    def shown_left(self, preemptive, bounce):
+    def shown_left(self, preemptive):
         done = self.reduce_total - self.reduce_left(preemptive)
         if done <= self.estimate:
             return self.estimate - done
-        return min(done - self.estimate, max(self.estimate, 1)) if bounce else 0
+        return done / 4
 
     def startable(self, preemptive):
         """Reduce tasks (units) that may start, as of the beginning of the slot."""
@@ -58,11 +58,11 @@ def virtual_slot(jobs, machines):
 class Slot:
     """Who could run what in one slot, frozen at its beginning, and who got how many machines."""
 
-    def __init__(self, live, idle, preemptive, bounce):
+    def __init__(self, live, idle, preemptive):
         self.idle = idle
         self.mapping = {job: job.maps > 0 for job in live}
         self.limit = {job: job.maps if job.maps > 0 else job.startable(preemptive) for job in live}
-        self.left = {job: job.shown_left(preemptive, bounce) for job in live}
+        self.left = {job: job.shown_left(preemptive) for job in live}
         self.total = {job: job.maps + self.left[job] for job in live}
         self.gets = dict.fromkeys(live, 0)
 
@@ -76,7 +76,7 @@ class Slot:
         return sorted(self.gets, key=lambda j: (sign * self.total[j], j.arrival, j.number))
 
 
-def simulate(table, machines, policy, preemptive, estimates=None, bounce=False, most_slots=10**5):
+def simulate(table, machines, policy, preemptive, estimates=None, most_slots=10**5):
     """Returns per job (first slot, slot of the last map task, last slot), and per slot the machines
     used; ``table`` in order of arrival."""
     jobs = [
@@ -93,7 +93,7 @@ def simulate(table, machines, policy, preemptive, estimates=None, bounce=False, 
         known = [job for job in jobs if job.arrival <= slot]
         idle = machines - sum(len(job.running) for job in live)
         busy = machines - idle
-        now = Slot(live, idle, preemptive, bounce)
+        now = Slot(live, idle, preemptive)
         mapping, limit, gets, give = now.mapping, now.limit, now.gets, now.give
         order = now.ranked(1)
 

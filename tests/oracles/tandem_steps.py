@@ -15,23 +15,22 @@ def released(job, overlap):
     return job["y"] * (job["x"] - job["left"]) / job["x"] if overlap else 0.0
 
 
-def shown(estimate, done, bounce):
-    """What is left of an estimate; an overrun shows nothing, or the next larger 2^-k of it."""
+def shown(estimate, done):
+    """What is left of an estimate; once it is outlived, a quarter of its last doubling."""
     if done < estimate:
         return estimate - done
-    if not bounce or estimate == 0:
-        return 0.0
-    return next(
-        (estimate / 2**k for k in range(10, -1, -1) if estimate / 2**k > done - estimate), estimate
-    )
+    level = max(estimate, 1e-12)
+    while done >= 2 * level:
+        level *= 2
+    return level / 4
 
 
-def map_seen(job, bounce):
-    return shown(job["ex"], job["x"] - job["left"], bounce) if job["left"] > 0 else 0.0
+def map_seen(job):
+    return shown(job["ex"], job["x"] - job["left"]) if job["left"] > 0 else 0.0
 
 
-def shuffle_seen(job, bounce):
-    return shown(job["ey"], job["shuffled"], bounce)
+def shuffle_seen(job):
+    return shown(job["ey"], job["shuffled"])
 
 
 def fill(order, capacity, limit):
@@ -60,15 +59,13 @@ def map_work(jobs, maps):
         job["left"] = 0.0 if job["left"] < 1e-12 else job["left"]
 
 
-def split(here, step, ready, conserving, bounce):
+def split(here, step, ready, conserving):
     """SplitSRPT: what each job maps and shuffles in this step."""
     heavy = sorted(
         (j for j in here if j["ex"] >= j["ey"]),
-        key=lambda j: (map_seen(j, bounce), shuffle_seen(j, bounce), j["id"]),
+        key=lambda j: (map_seen(j), shuffle_seen(j), j["id"]),
     )
-    other = sorted(
-        (j for j in here if j["ex"] < j["ey"]), key=lambda j: (shuffle_seen(j, bounce), j["id"])
-    )
+    other = sorted((j for j in here if j["ex"] < j["ey"]), key=lambda j: (shuffle_seen(j), j["id"]))
     beta = min(max(j["ex"], j["ey"]) / max(min(j["ex"], j["ey"]), 1e-300) for j in here)
     large, small = step * beta / (1 + beta), step / (1 + beta)
     # Nothing is left for who turns out to have both phases: it takes what is left over.
@@ -91,10 +88,7 @@ def split(here, step, ready, conserving, bounce):
     return given
 
 
-def simulate(
-    jobs, policy, step, overlap=True, k=100, conserving=True, weight=None, estimates=None,
-    bounce=False,
-):  # fmt: skip
+def simulate(jobs, policy, step, overlap=True, k=100, conserving=True, weight=None, estimates=None):
     """Completion of every job."""
     todo = [
         {"id": i, "r": r, "x": x, "y": y, "left": x, "shuffled": 0.0, "ex": x, "ey": y}
@@ -106,12 +100,12 @@ def simulate(
     done, now = {}, 0.0
 
     def larger(job):
-        return max(map_seen(job, bounce), shuffle_seen(job, bounce))
+        return max(map_seen(job), shuffle_seen(job))
 
     map_rank = {
         "fcfs": lambda j: (j["r"], j["id"]),
         "max-srpt": lambda j: (larger(j), j["id"]),
-        "two-srpt": lambda j: (map_seen(j, bounce) + shuffle_seen(j, bounce) / 16, j["id"]),
+        "two-srpt": lambda j: (map_seen(j) + shuffle_seen(j) / 16, j["id"]),
     }
     shuffle_rank = {**map_rank, "two-srpt": map_rank["max-srpt"]}
     while len(done) < len(jobs):
@@ -121,7 +115,7 @@ def simulate(
             return max(released(job, overlap) - job["shuffled"], 0.0)
 
         if policy == "split-srpt":
-            given = split(here, step, ready, conserving, bounce) if here else {}
+            given = split(here, step, ready, conserving) if here else {}
         elif policy in map_rank:
             second = sorted(here, key=shuffle_rank[policy])
             map_work(here, fill(sorted(here, key=map_rank[policy]), step, lambda j: j["left"]))

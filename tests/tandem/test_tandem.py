@@ -90,15 +90,13 @@ def test_as_printed_agrees_with_small_steps(policy, seed):
 
 
 @pytest.mark.parametrize("policy", ["max-srpt", "split-srpt", "two-srpt"])
-@pytest.mark.parametrize("underestimates", ["first", "bounce"])
 @pytest.mark.parametrize("seed", range(10, 15))
-def test_estimates_agree_with_small_steps(policy, underestimates, seed):
+def test_estimates_agree_with_small_steps(policy, seed):
     jobs = few_jobs(seed)
     rng = np.random.default_rng(seed)
     guess = [column * np.exp2(rng.uniform(-2, 2, 7)) for column in (jobs.map, jobs.shuffle)]
-    bounce = underestimates == "bounce"
-    expected = in_small_steps(jobs, policy, estimates=list(zip(*guess, strict=True)), bounce=bounce)
-    found = completions(jobs, policy, estimates=guess, underestimates=underestimates)
+    expected = in_small_steps(jobs, policy, estimates=list(zip(*guess, strict=True)))
+    found = completions(jobs, policy, estimates=guess)
     assert found == pytest.approx(expected, abs=30 * STEP)
 
 

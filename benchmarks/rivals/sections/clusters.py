@@ -21,6 +21,7 @@ from benchmarks.instances import (
     copying_world,
     mixed_speeds,
     mixed_stream,
+    program_bursts,
     short_history,
     single_tasks,
     small_run,
@@ -318,6 +319,33 @@ def single_rows(quick: bool) -> Iterator[Row]:
             ours=("auto", "flex"),
             rivals=("FAIR", "fifo", "srpt"),
             floors=("flex, right sizes",),
+        )
+
+
+@section(
+    "program-bursts",
+    "Bursts of jobs come (`program_bursts`), all of one program that nobody has seen before. In the "
+    'rows "jobs of sigma", the mean seconds of the tasks of a job differ by so much within a program. The '
+    "figures are mean responses [s]. Ours is `auto`. The rules know the program of each job, and are not told "
+    'how long tasks take. "program\'s ended tasks" is SRPT with the mean of the ended tasks of the program',
+)
+def bursts_rows(quick: bool) -> Iterator[Row]:
+    def one(rule: str, seed: int, alike: float) -> float:
+        jobs, cluster, program = program_bursts(seed, alike)
+        if rule != "program's ended tasks":
+            return run(rule, jobs, cluster, "learn")
+        asked: Any = rivals.ProgramMean(program)
+        found = mb.simulate(jobs, asked, cluster=cluster, estimates="learn", records=False, rng=1)
+        return float(next(iter(found.summary.values()))["mean_response"])
+
+    for alike in (3.0, 1.0, 0.3):
+        yield Row(
+            f"jobs of sigma {0.3 / alike:g}",
+            lambda rule, seed, alike=alike: one(rule, seed, alike),
+            ours=("auto", "flex"),
+            rivals=("program's ended tasks", "mean of ended tasks", "FAIR"),
+            seeds=range(1 if quick else 12),
+            floors=("srpt, right sizes",),
         )
 
 

@@ -276,7 +276,6 @@ Epochs* of_tandem(std::int64_t slots, const malleable_epoch_options& o) {
   if (!row.promises.in_loop) throw_other_family(row);
   return new Owned<Epochs, TandemEpoch>(TandemEpochOptions{std::get<TandemPolicy>(row.code),
                                                            o.idle == 0 || !row.promises.may_idle,
-                                                           o.bounce != 0,
                                                            {slots, o.shuffle_slots}});
 }
 Epochs* of_slotted(std::int64_t slots, const malleable_epoch_options& o) {

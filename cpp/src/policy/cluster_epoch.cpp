@@ -31,6 +31,12 @@ double due_in(const ClusterState& state, Index job, int pool) {
   return std::max(due - later.estimate * rounds, -kLatestTime);
 }
 
+// The phase whose tasks the job runs next in the pool.
+Phase next_phase(const ClusterState& state, Index job, int pool) {
+  const bool mapped = pool == kMap && state.phase(job, kMap).unfinished() == 0;  // generic slots
+  return mapped ? kReduce : static_cast<Phase>(pool);
+}
+
 }  // namespace
 
 ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
@@ -107,6 +113,7 @@ void ClusterEpoch::begin(const ClusterState& state) {
     most_[pool].clear();
     part_[pool].clear();
     stale_[pool].clear();
+    asked_[pool].clear();
     placed_[pool].clear();
     few_[pool] = true;
   }
@@ -153,7 +160,7 @@ void ClusterEpoch::keep(const ClusterState&, State& s) {
   for (auto& shares : shares_) {
     for (Share& share : shares) s(share);
   }
-  s(id_, most_, part_, coming_, few_);
+  s(id_, most_, part_, coming_, few_, asked_);
   for (int pool = 0; s.reading() && pool < 2; ++pool) {
     for (Share& share : shares_[pool]) share.by_size.clear();
     placed_[pool].assign(placed_[pool].size(), kAbsent);
@@ -164,20 +171,44 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
   return std::min(demand.most, std::max<std::int64_t>(at_least_one_ ? 1 : 0, demand.minimum));
 }
 
-// A job of which little is known gets a slot until its tasks have shown more. If decisions hold for
-// longer than a task takes, the slot would run many tasks, which costs more than they show.
+// A job of which little is known needs a slot until its tasks have shown more. If decisions hold
+// for longer than a task takes, the slot would run many tasks, which costs more than they show.
+bool ClusterEpoch::unsure(const ClusterState& state, Index job, int pool) const {
+  if (!asks_ || !few_[pool] || state.doubt.empty()) return false;
+  const Phase p = next_phase(state, job, pool);
+  const PhaseState& s = state.phase(job, p);
+  const bool waits = p == kReduce && state.phase(job, kMap).unfinished() > 0;
+  return !waits && s.total > 1 && state.doubt[2 * job + p] > kUnsure &&
+         std::max(state.period, state.epoch) <= s.estimate;
+}
+
+// The unsure job of a program that goes first asks for all of them, unless another one's task runs.
+void ClusterEpoch::ask(const ClusterState& state, Index job, int pool) {
+  const std::int64_t program = state.jobs.group_of(job);
+  const auto asks = [&](Index one) {
+    return state.jobs.group_of(one) == program && state.demand(one, pool).most > 0 &&
+           unsure(state, one, pool);
+  };
+  if (program < 0 || !asks(job)) return;
+  const auto place = static_cast<std::size_t>(program);
+  if (asked_[pool].size() <= place) asked_[pool].resize(place + 1, job);
+  Index& first = asked_[pool][place];
+  if (first != job && asks(first)) {
+    if (state.demand(first, pool).running > 0) return;
+    if (key(state, first, pool) <= key(state, job, pool)) return;
+    changed_.push_back(first);
+  }
+  first = job;
+}
+
 std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const ClusterState& state,
                                  Index job, int pool) const {
   const std::int64_t own = least(demand);
-  if (!asks_ || own > 0 || state.doubt.empty()) return own;
-  if (!few_[pool]) return own;
-  Phase p = static_cast<Phase>(pool);
-  if (p == kMap && state.phase(job, kMap).unfinished() == 0) p = kReduce;  // generic slots
-  const PhaseState& s = state.phase(job, p);
-  const bool waits = p == kReduce && state.phase(job, kMap).unfinished() > 0;
-  const bool unsure = s.total > 1 && state.doubt[2 * job + p] > kUnsure &&
-                      std::max(state.period, state.epoch) <= s.estimate;
-  return unsure && !waits ? std::min<std::int64_t>(demand.most, 1) : own;
+  if (own > 0 || !unsure(state, job, pool)) return own;
+  const auto program = static_cast<std::size_t>(state.jobs.group_of(job));
+  const bool other = program < asked_[pool].size() && asked_[pool][program] != job;
+  const bool alike = state.learned.between_runs[next_phase(state, job, pool)] <= kUnsure;
+  return other && alike ? own : std::min<std::int64_t>(demand.most, 1);
 }
 
 void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most) {
@@ -368,6 +399,7 @@ void ClusterEpoch::gather_changed(const ClusterState& state, int pool,
     // The minimum of all jobs has changed.
     changed_.insert(changed_.end(), state.present.begin(), state.present.end());
   }
+  for (std::size_t k = 0, n = changed_.size(); k < n; ++k) ask(state, changed_[k], pool);
   std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
     if (share_of(state, a) != share_of(state, b)) return share_of(state, a) < share_of(state, b);
     return state.rank[a] < state.rank[b];

@@ -46,7 +46,7 @@ void Epoch::begin_start() {
   Start::check(at_.options);
   start_ = std::make_unique<Start>(at_.slots, at_.options);
   keys_.reset();
-  for (std::size_t row = 0; row < size(); ++row) start_->come(at_, row);
+  for (std::size_t row = 0; row < size(); ++row) start_->come();
 }
 
 void Epoch::expect_nobody() { start_ ? start_->expect_nobody() : periodic_.expect_nobody(); }
@@ -131,7 +131,7 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
   for (std::size_t row = first; row < rows; ++row) {
     periodic_.come(at_, row);
     at_.coming.add(at_.jobs.id[row]);
-    if (start_) start_->come(at_, row);
+    if (start_) start_->come();
     refresh(row);
   }
   if (jobs.size() > 0) ++version_;
@@ -176,7 +176,8 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
     const bool had_work = jobs.work[row] > 0.0;
     if (!changes.work.empty() || changes.speedup.given()) at_.serve(row);
     changed |= jobs.change(row, changes, k);
-    if (start_) start_->change(at_, row, changes.speedup.given());
+    if (start_) start_->change(at_, row);
+    if (changes.speedup.given()) shares_.forget(row);
     if (limits || had_work != (jobs.work[row] > 0.0)) {
       refresh(row);
     } else if (keys_) {
@@ -268,7 +269,7 @@ void Epoch::decide_at(double now, double held) {
   at_.jobs.believe([this](Index row) { at_.serve(row); },
                    [this](Index row) {
                      if (keys_) keys_->changed(at_, row);
-                     if (start_) start_->change(at_, row, false);
+                     if (start_) start_->change(at_, row);
                    });
   if (at_.options.unknown) {
     unknown_.guess(
@@ -306,6 +307,8 @@ void Epoch::choose() {
   } else if (at_.slots == 0) {
     rule_ = "no slots";
     decide_nothing();
+  } else if (at_.started && StartShares::applies(at_) && shares_.decide(at_)) {
+    rule_ = "gains";
   } else if (at_.period > 0.0) {
     rule_ = "period";
     periodic_.decide(at_, instance_);
@@ -374,7 +377,7 @@ void Epoch::state(State& s) {
   s(starts);
   if (!starts) return;
   if (s.reading()) start_ = std::make_unique<Start>();
-  start_->state(s, at_);
+  start_->state(s);
 }
 
 }  // namespace malleable

@@ -71,7 +71,6 @@ void FlowEpoch::set_task_work(double task_work) {
 // Counts the slots that jobs held since the last decision, and marks jobs that have outlived their
 // estimates.
 void FlowEpoch::count_held(double now) {
-  if (!at_.clock.any()) return;
   const double elapsed = now - at_.clock.now();
   for (FlowTable::Flow& flow : at_.table.flows()) {
     for (FlowTable::Job& job : flow.jobs) {

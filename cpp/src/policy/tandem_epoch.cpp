@@ -158,8 +158,7 @@ void TandemEpoch::refresh(Row row) {
   const bool waits = job.ready > 0.0 || (shuffles && !maps);
   const double slack = kRounding * (map_size + shuffle_size);
   const auto left = [&](Station at) {
-    return job.left[at] == 0.0 ? 0.0
-                               : seen_left(job.left[at], job.size[at], options_.bounce, slack);
+    return job.left[at] == 0.0 ? 0.0 : seen_left(job.left[at], job.size[at], slack);
   };
   const Seen seen{left(kMapping), left(kShuffling)};
   Both<TandemRank> rank{map_rank(options_.policy, seen, job.shuffle_heavy, job.sequence),

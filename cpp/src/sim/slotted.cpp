@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/sim/histogram.hpp"
 
 namespace malleable {
@@ -103,9 +104,7 @@ double SlottedSim::reduce_left(Index row, std::int64_t step) const {
   const std::int64_t running = truth.end_sum - (step - 1) * jobs_[row].running;
   const auto done = static_cast<double>(truth.reduce_total - truth.reduce_waiting - running);
   const double z = truth.estimate;
-  if (done <= z) return z - done;
-  if (options_.overrun == Overrun::kNothing) return 0.0;
-  return std::min(done - z, std::max(z, 1.0));
+  return done <= z ? z - done : still_left(done);
 }
 
 void SlottedSim::advance(std::int64_t last) {

@@ -217,11 +217,9 @@ Seen TandemQueue::seen(std::uint32_t row) const {
   const FluidJob& job = jobs_[row];
   if (!options_.estimated) return {job.map, job.shuffle()};
   const Guess& guess = guess_[row];
-  const bool bounce = options_.bounce;
   // The end of a map phase is visible, even if its estimate was wrong.
-  return {
-      job.map > 0.0 ? seen_left(job.map + guess.map_error, guess.map, bounce, guess.slack) : 0.0,
-      seen_left(job.shuffle() + guess.shuffle_error, guess.shuffle, bounce, guess.slack)};
+  return {job.map > 0.0 ? seen_left(job.map + guess.map_error, guess.map, guess.slack) : 0.0,
+          seen_left(job.shuffle() + guess.shuffle_error, guess.shuffle, guess.slack)};
 }
 
 // Updates both rankings by the work left of a job.
@@ -268,7 +266,7 @@ TandemQueue::Falls TandemQueue::falls_of(const Service& s, double& next) const {
     slack = guess.slack;
     const auto see = [&](double phase_left, double estimate, double& rate) {
       if (rate > 0.0) {
-        next = std::min(next, until_jump(phase_left, estimate, options_.bounce, slack) / rate);
+        next = std::min(next, until_jump(phase_left, estimate, slack) / rate);
       }
       if (phase_left <= slack) rate = 0.0;
     };

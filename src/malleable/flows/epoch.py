@@ -184,9 +184,9 @@ class FlowEpoch(PlannedEpoch):
     early in the order, and less if more flows are behind them (`docs/flows.md`).
 
     Only `finish` ends a job and lets jobs run that waited for it. A flow leaves the epoch when all its jobs
-    have finished. A job whose work has run out keeps a slot, if there is one, and counts as ending now, but
-    jobs that wait for it still wait. `malleable.epoch.BaseEpoch` says what holds for all epochs: ids, copies,
-    threads.
+    have finished. For a job that has outlived its estimate, a quarter of the work done so far is taken to be
+    left. A job that never had work keeps a slot, if there is one, and counts as ending now, but jobs that
+    wait for it still wait. `malleable.epoch.BaseEpoch` says what holds for all epochs: ids, copies, threads.
 
     Examples
     --------
@@ -330,8 +330,7 @@ class FlowEpoch(PlannedEpoch):
             As for `malleable.Epoch.decide`.
         period : float, optional
             As for `malleable.Epoch.decide`. First come jobs that would make their flow end a period later if
-            they waited, in the order of flows. For a job that has outlived its estimate, a quarter of the
-            work done so far is taken to be left.
+            they waited, in the order of flows.
         """
         moment = check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)

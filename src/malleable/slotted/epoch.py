@@ -52,15 +52,13 @@ class SlottedDecision(ExplainedDecision):
     overloaded: bool
 
 
-def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
+def believed_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
     """The work left that you should tell for each job, so that no job delays others by overrunning. O(J).
 
-    ``estimate`` and ``done``, shape (J,), are the estimated and the done work in steps; an estimate below one
-    step counts as one. Returns the rest of the estimate; for a job that has overrun it, as much as the
-    overrun, at most the estimate. Source: SRPT with bounce, Scully, Grosof, Mitzenmacher, "Uniform bounds for
-    scheduling with job size estimates" (2022)."""
+    ``estimate`` and ``done``, shape (J,), are the estimated and the done work. Returns the rest of the
+    estimate; for a job that has outlived it, a quarter of the work done so far."""
     z, a = floats("estimate", estimate, WORK), floats("done", done, WORK)
-    left: Floats = np.where(a <= z, z - a, np.minimum(a - z, np.maximum(z, 1.0)))
+    left: Floats = np.where(a <= z, z - a, 0.25 * a)
     return left
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from malleable import _core
 from malleable.arrays import Floats, Integers
-from malleable.estimate_errors import UNDERESTIMATES
 from malleable.policies import policy_names, policy_of
 from malleable.results import SimulationResult
 from malleable.slotted.generate import MapReduceStream
@@ -25,7 +24,7 @@ from malleable.streaming import (
     warn_of_load,
 )
 from malleable.traces.job_table import table_of
-from malleable.validation import check_whole, checked_choice, checked_flag, suggesting
+from malleable.validation import check_whole, checked_flag, suggesting
 
 POLICIES = policy_names("slotted")
 _LAST_SLOT = 2**50
@@ -87,7 +86,6 @@ def run(
     machines: int = 100,
     preemptive: bool = True,
     horizon: int | None = None,
-    underestimates: str = "first",
     records: bool | None = None,
     bound: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -107,7 +105,8 @@ def run(
     estimates : float, "column" or array_like, shape (J,), optional
         Reduce work as policies see it; the numbers of tasks are always known. None: the truth. A number: the
         standard deviation of a log-normal error. ``"column"``: the table's ``reduce_estimate``. An array:
-        work [units]. A stream takes only None and a number.
+        work [units]. A stream takes only None and a number. Of a job that outlives its estimate, a quarter
+        of the work done so far counts as left.
     machines : int
         Number of machines. A machine does one unit of work in a step.
     preemptive : bool
@@ -115,10 +114,6 @@ def run(
         keeps one machine to its end.
     horizon : int, optional
         Last step. Later jobs are left out; unfinished ones are only counted.
-    underestimates : {"first", "bounce"}
-        A job that has run longer than its estimate has no work left and goes first, or as much left as the
-        overrun, at most the estimate, so that others may pass (SRPT with bounce, Scully, Grosof, Mitzenmacher
-        2022).
     bound : bool, optional
         Whether to compute the lower bound of SRPT; by default for tables only, because it keeps all jobs in
         memory.
@@ -151,14 +146,13 @@ def run(
         jobs = table_of(jobs, MapReduceJobs)
     policy_of("slotted", policy)
     count = checked_machines(machines)
-    checked_choice("underestimates", underestimates, UNDERESTIMATES)
     keep = kept_records(records, isinstance(jobs, MapReduceStream))
     checked_flag("preemptive", preemptive)
     last, expected = _length(jobs, count, horizon)
     seed = seed_of(rng)
     errors = None if isinstance(jobs, MapReduceStream) else seed
     source = Source(jobs, seed, estimates, _sizes, errors)
-    how = {"preemptive": bool(preemptive), "records": keep, "bounce": underestimates == "bounce"}
+    how = {"preemptive": bool(preemptive), "records": keep}
     sim = _core.SlottedSim(machines=count, policy=policy, **how)
     bounded = not source.stream if bound is None else bound
     fed: list[MapReduceJobs] = []

@@ -12,7 +12,7 @@ from malleable.display import counted
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.policies import TandemPolicy, policy_of
-from malleable.validation import WEIGHT, check_amount, checked_choice, shown
+from malleable.validation import WEIGHT, check_amount, shown
 
 
 class TandemDecision(ExplainedDecision):
@@ -75,9 +75,6 @@ class TandemEpoch(BaseEpoch):
     conserving : bool
         True: slots that a job cannot use go to other jobs. False: they idle, as in the paper (for
         ``max-srpt``, ``split-srpt`` and ``fcfs``).
-    underestimates : {"first", "bounce"}
-        A job that has done more of a phase than was estimated has nothing left and goes first (``first``), or
-        as much left as the overrun, at most the estimate, so that others may pass (``bounce``).
     period : float
         As for `malleable.Epoch`.
 
@@ -114,16 +111,13 @@ class TandemEpoch(BaseEpoch):
         policy: TandemPolicy | str = "max-srpt",
         *,
         conserving: bool = True,
-        underestimates: str = "first",
         period: float = 0.0,
     ) -> None:
         row = policy_of("tandem", policy, in_loop=True)
-        checked_choice("underestimates", underestimates, ("first", "bounce"))
         self.policy = policy
         hands_on = bool(conserving) or not row.may_idle
-        bounce, both = underestimates == "bounce", _both(slots)
         self._core: _core.TandemEpoch = _core.TandemEpoch(
-            policy, hands_on, bounce, *both, check_amount("period", period, WEIGHT)
+            policy, hands_on, *_both(slots), check_amount("period", period, WEIGHT)
         )
 
     def __repr__(self) -> str:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.arrays import Floats
-from malleable.estimate_errors import UNDERESTIMATES
 from malleable.policies import policy_of
 from malleable.results import SimulationResult
 from malleable.streaming import (
@@ -196,7 +195,6 @@ def run(
     records: bool | None = None,
     horizon: float | None = None,
     bound: bool = True,
-    underestimates: str = "first",
     effort: int = DEFAULT_EFFORT,
     budget: float | None = None,
     times: npt.ArrayLike | None = None,
@@ -231,8 +229,6 @@ def run(
         The simulation stops at this time [s]. Later jobs are left out; unfinished ones are only counted.
     bound : bool
         Whether to compute the lower bound, too.
-    underestimates : {"first", "bounce"}
-        As for `malleable.TandemEpoch`.
     effort : int
         For ``best``: how many candidates it tries after the fixed plans.
     budget : float, optional
@@ -271,7 +267,6 @@ def run(
     if not isinstance(jobs, MapShuffleStream):
         jobs = table_of(jobs, MapShuffleJobs)
     _check_policy(policy, jobs)
-    checked_choice("underestimates", underestimates, UNDERESTIMATES)
     keep = kept_records(records, isinstance(jobs, MapShuffleStream))
     stop = math.inf if horizon is None else checked_positive("horizon", horizon)
     capacity = _capacities(jobs, load, (map_capacity, shuffle_capacity))
@@ -282,8 +277,7 @@ def run(
     if isinstance(jobs, MapShuffleJobs):
         at_speed = _at_speed(source.seen or (jobs.map, jobs.shuffle), capacity)
     plan = _plan(policy, jobs, at_speed, effort, budget)
-    bounce, estimated = underestimates == "bounce", estimates is not None
-    how = {"overlap": overlap, "estimated": estimated, "bounce": bounce, **station}
+    how = {"overlap": overlap, "estimated": estimates is not None, **station}
     queue = core_queue(plan.policy, records=keep, **how)
     drain = _drains(jobs, load, capacity)
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None

@@ -111,6 +111,8 @@ class TaskEstimates {
   const WorkCounts& work(Phase p) const { return counts_[p]; }
   // The standard deviation of logarithms of seconds within a phase.
   double scatter(Phase p) const { return scatter_[p]; }
+  // The variance of the logarithm of their mean between runs of a group.
+  double between_runs(Phase p) const { return group_[p].between_runs(); }
 
   // All that was learnt, as plain numbers that outlive this object: sums over all phases and counts
   // of their work, and by phase three numbers for each group and each user: how many runs or

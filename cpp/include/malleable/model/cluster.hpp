@@ -248,6 +248,7 @@ struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
   std::int64_t maximum_of(std::size_t j) const {
     return max_slots.empty() ? kMostSlots : max_slots[j];
   }
+  std::int64_t group_of(std::size_t j) const { return group.empty() ? -1 : group[j]; }
   std::size_t user_of(std::size_t j) const {
     return user.empty() ? 0 : static_cast<std::size_t>(user[j]);
   }

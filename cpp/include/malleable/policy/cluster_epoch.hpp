@@ -18,7 +18,8 @@
 // (kernel/share_exponent): from equal shares to the order. If no job can use two slots, p does not
 // matter and the order is best. While there are no more jobs than slots, and a decision holds no
 // longer than a task takes, a job of which little is known gets one slot until its tasks have shown
-// more, because the order of all other jobs depends on that.
+// more, because the order of all other jobs depends on that. One job of a program does so for all,
+// unless runs of programs differ as much.
 #pragma once
 
 #include <array>
@@ -113,6 +114,8 @@ class ClusterEpoch final : public ClusterPolicy {
   std::int64_t least(const ClusterState::Demand& demand) const;
   std::int64_t least(const ClusterState::Demand& demand, const ClusterState& state, Index job,
                      int pool) const;
+  bool unsure(const ClusterState& state, Index job, int pool) const;
+  void ask(const ClusterState& state, Index job, int pool);
   void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);
 
   Placed place(const ClusterState& state, int pool, Index job) const;
@@ -131,6 +134,7 @@ class ClusterEpoch final : public ClusterPolicy {
   std::vector<double> part_[2];
   std::vector<std::uint8_t> stale_[2];
   std::array<bool, 2> few_{true, true};  // no more jobs than slots, at the last decision
+  std::vector<Index> asked_[2];          // by program, who shows what its tasks take
   std::vector<std::int64_t> placed_[2];
   std::int64_t stamps_ = 0;
   PowerShares by_size_;

@@ -54,13 +54,14 @@ struct Learned {
   double speedup = 1.0;        // mean of p, from the times of tasks
   double speedup_low = 1.0;    // mean minus standard deviation: p is hardly below
   SpeedupCurve speedups = {};  // chances of each p of the grid, for any program
-  // By phase: standard deviation of the logarithms of seconds within a phase.
-  double scatter[2] = {0.0, 0.0};
+  // By phase, of the logarithms of seconds: standard deviation within a phase, and variance of the
+  // mean between runs of a program.
+  double scatter[2] = {0.0, 0.0}, between_runs[2] = {0.0, 0.0};
   // By phase: seconds of a task without any estimate.
   double seconds[2] = {0.0, 0.0};
   WorkCounts work[2] = {};  // by phase: counts of phases by work
 
-  void state(State& s) { s(speedup, speedup_low, speedups, scatter, seconds, work); }
+  void state(State& s) { s(speedup, speedup_low, speedups, scatter, between_runs, seconds, work); }
 };
 
 struct ClusterState {

@@ -48,8 +48,12 @@ class alignas(kLine) Epoch {
   void expect_nobody();
   // From now on the work left is told; it starts from the guesses. Not part of the state.
   void know_sizes() { at_.options.unknown = false; }
-  // Makes minima count even if the policy ignores them. Not part of the state.
-  void heed_minima() { at_.ignores_minima = false; }
+  // Says that all jobs have started: minima count even if the policy ignores them. Not part of the
+  // state.
+  void serve_started() {
+    at_.ignores_minima = false;
+    at_.started = true;
+  }
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
   // default); returns the first of their consecutive ids. Throws before anything changes.
@@ -170,6 +174,7 @@ class alignas(kLine) Epoch {
   std::uint64_t version_ = 0, decided_ = 0;  // at present, and at the last decision
   std::unique_ptr<KeyRule> keys_;            // null: no key can decide
   std::unique_ptr<Start> start_;             // null: no job has a start condition
+  StartShares shares_;
   EqualRule equal_;
   InstanceRule instance_;
   Periodic periodic_;

@@ -37,11 +37,10 @@ namespace malleable {
 struct TandemEpochOptions {
   TandemPolicy policy = TandemPolicy::kMaxSrpt;
   bool conserving = true;  // false: as printed in the paper, see sim/tandem
-  bool bounce = false;     // see policy/tandem_policy
   std::array<std::int64_t, 2> slots{1, 1};
   double period = 0.0;  // seconds for which a decision holds; 0: until something ends
 
-  void state(State& s) { s(policy, conserving, bounce, slots); }
+  void state(State& s) { s(policy, conserving, slots); }
 };
 
 class TandemEpoch {

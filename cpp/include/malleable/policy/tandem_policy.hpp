@@ -8,21 +8,23 @@
 //   TwoSRPT    ours: each station by a rank of its own. Map: remaining map plus 1/16 of the
 //              remaining shuffle; shuffle: max(remaining map, remaining shuffle). See
 //              docs/internals/models.md
-//   Order the caller gives both orders PS, WPS equal or weighted shares; k-LPS: only the k oldest
-//   jobs share the map station (5.1)
+//   Order      the caller gives both orders
+//   PS, WPS    equal or weighted shares; k-LPS: only the k oldest jobs share the map station (5.1)
 //
-// Ranks use sizes as the policy sees them: true, or an estimate less the work done. A job that has
-// done more than its estimate either counts as having nothing left and goes first, or bounces: it
-// counts with its overrun, at most its estimate, after SRPT with bounce (Scully, Grosof,
-// Mitzenmacher 2022). Here the overrun is rounded up to the next of 11 fractions 2^-k of the
-// estimate, because jobs whose ranks rise together would have to share a station without end.
+// Ranks use sizes as the policy sees them: true, or an estimate less the work done. If a phase has
+// outlived its estimate, a part of the work done counts as left, as in all loops
+// (kernel/slot_periods). Here that part rises each time the work done has doubled, because jobs
+// whose ranks rise together would have to share a station without end.
 //
 // Sizes are seconds at full speed of a station, so that both capacities are 1. O(1) each.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "malleable/kernel/slot_periods.hpp"
+#include "malleable/model/domain.hpp"
 #include "malleable/model/problem.hpp"
 
 namespace malleable {
@@ -81,21 +83,23 @@ inline double imbalance_of(double map, double shuffle) {
 // The share of a station for the class that is heavy there: mu_2 = beta / (1 + beta).
 inline double split_share(double beta) { return 1.0 - 1.0 / (1.0 + beta); }
 
-// The work left of a phase as a policy sees it. `left` is the estimate less the work done (below 0:
-// an overrun). Overruns within `slack` of a step count as having reached it.
-inline double seen_left(double left, double estimate, bool bounce, double slack) {
-  if (left > slack) return left;
-  if (!bounce) return 0.0;
-  double level = estimate * 0x1p-10;
-  for (int step = 0; step < 10 && -left + slack >= level; ++step) level *= 2.0;
-  return level;
+// The estimate of a phase that has outlived it, doubled as long as the work done is as much. `left`
+// is the estimate less the work done. Work within `slack` counts as done.
+inline double last_doubling(double left, double estimate, double slack) {
+  double done = std::max(estimate, kWorkRange.least);
+  while (estimate - left + slack >= 2.0 * done) done *= 2.0;
+  return done;
 }
 
-// How much more must be done until seen_left() jumps; infinity: it never will.
-inline double until_jump(double left, double estimate, bool bounce, double slack) {
-  if (left > slack) return left;
-  const double level = seen_left(left, estimate, bounce, slack);
-  return bounce && level < estimate ? level + left : kInfinity;
+// The work left of a phase as a policy sees it. `left` is the estimate less the work done (below 0:
+// an overrun).
+inline double seen_left(double left, double estimate, double slack) {
+  return left > slack ? left : still_left(last_doubling(left, estimate, slack));
+}
+
+// How much more must be done until seen_left() jumps.
+inline double until_jump(double left, double estimate, double slack) {
+  return left > slack ? left : 2.0 * last_doubling(left, estimate, slack) - (estimate - left);
 }
 
 }  // namespace malleable

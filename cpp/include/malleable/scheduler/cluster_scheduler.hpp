@@ -382,10 +382,7 @@ class ClusterScheduler {
   }
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
   // The group of a job: runs of one program for one user.
-  std::int64_t group(Index job) const {
-    const ClusterJobsView& jobs = state_.jobs;
-    return jobs.group.empty() ? TaskEstimates::kNoGroup : jobs.group[job];
-  }
+  std::int64_t group(Index job) const { return state_.jobs.group_of(job); }
   TaskEstimates::Stated told(Index job, Phase p) const {
     return {state_.believed[2 * job + p], group(job), state_.jobs.user_of(job)};
   }

@@ -116,6 +116,7 @@ class JobEstimates {
             tasks_.speedup() - tasks_.speedup_deviation(),
             tasks_.speedups(),
             {tasks_.scatter(kMap), tasks_.scatter(kReduce)},
+            {tasks_.between_runs(kMap), tasks_.between_runs(kReduce)},
             {unsaid(kMap), unsaid(kReduce)},
             {tasks_.work(kMap), tasks_.work(kReduce)}};
   }

@@ -23,16 +23,10 @@
 
 namespace malleable {
 
-// The work left that policies see if a job has done a units, more than its estimate z: nothing
-// (SRPT on estimates), or min(a - z, z), which rises again and lets others by (SRPT with bounce:
-// Scully, Grosof, Mitzenmacher 2022).
-enum class Overrun : std::uint8_t { kNothing, kBounce };
-
 struct SlottedOptions {
   std::int64_t machines = 1;
   bool preemptive = true;
   bool records = true;
-  Overrun overrun = Overrun::kNothing;
 };
 
 struct SlottedTotals {

@@ -71,7 +71,6 @@ struct TandemOptions {
   bool histogram = true;
   bool weighted = false;           // shares by weight
   bool estimated = false;          // policies see estimates
-  bool bounce = false;             // overrun estimates bounce
   std::int64_t most_mapping = -1;  // kShare: only so many oldest jobs map at once; below 0: all
   std::int64_t buckets = 0;        // slowdown by size
   double bucket_width = 1.0;

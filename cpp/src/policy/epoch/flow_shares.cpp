@@ -57,8 +57,8 @@ void FlowShares::split_phases() {
       if (job.second == kNone) continue;
       Job& late = flow.jobs[job.second];
       const double total = job.share + late.share;
-      const double mine = job.work == 0.0 ? std::min(1.0, total) : 0.0;
-      const double wanted = std::nearbyint(total * (late.work / job.left));
+      const double mine = at.left(job) == 0.0 ? std::min(1.0, total) : 0.0;
+      const double wanted = std::nearbyint(total * (at.left(late) / job.left));
       late.share = std::clamp(wanted, std::max(total - at.room(job), late.share),
                               std::min(at.room(late), total - mine));
       job.share = total - late.share;

@@ -17,8 +17,9 @@ void FlowEpochOptions::take_policy(std::string_view name) {
 }
 
 double FlowScene::left(const Job& job) const {
-  if (job.work > 0.0 || !clock.any()) return job.work;
-  return std::max(kWorkRange.least, still_left(std::max(job.attained, job.whole)));
+  const double done = std::max(job.attained, job.whole);
+  if (job.work > 0.0 || (done == 0.0 && !clock.any())) return job.work;
+  return std::max(kWorkRange.least, still_left(done));
 }
 
 void FlowScene::study() {

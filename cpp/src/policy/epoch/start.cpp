@@ -11,21 +11,17 @@
 namespace malleable {
 namespace {
 
-// A job goes first once it has waited k D: k = kPatience / (1 - kSlack x share that can shrink).
-// With rigid jobs only, 1.35 keeps the longest wait within 1.5 of EASY's, and the mean response is
-// shorter the larger k is. If much can shrink, waits are short for any k.
-constexpr double kPatience = 1.35, kSlack = 2.6, kEndless = 200.0;
+// A job may have a reservation after a wait of D / (1 - kSlack x share that can shrink), at most
+// kEndless D. On windows of lublin (hpc_jobs, seeds 0, 500 .. 8500) the longest wait of rigid jobs
+// is 1.31 times EASY's, and their mean response 0.92 of the better of EASY and first fit; after
+// 1.4 D the two would be 1.52 and 0.86. From 2.5 to 4 kSlack hardly matters.
+constexpr double kSlack = 3.0, kEndless = 200.0;
+// A stretch counts long waits of short jobs itself. Its mean would double with 1.
+constexpr double kStretchPatience = 5.0;
+// The key falls by this power of 1 + wait / D: with 3 the longest wait is longer, with 5 the mean.
+constexpr double kAgeing = 4.0;
 // Apparent cost looks ahead by this many times the mean seconds of waiting jobs.
 constexpr double kAhead = 2.0;
-// Steps of growth, as a part of the job's slots, because single ones of many slots make no
-// difference.
-constexpr double kStep = 1.0;
-
-// The next step of growth from so many slots.
-double growth_from(const JobTable& jobs, std::size_t row, double has) {
-  const double most = static_cast<double>(jobs.max_slots[row]) - has;
-  return jobs.curved(row) ? std::min(most, std::max(1.0, std::floor(kStep * has))) : most;
-}
 
 bool by_arrival(const Scene& at) { return !at.flex() && at.options.policy != EpochPolicy::kHeSrpt; }
 
@@ -38,7 +34,7 @@ Start::Start(std::int64_t slots, const EpochOptions& options) {
   EpochOptions within = options;
   within.min_mode = MinMode::kGuarantee;
   inner_ = std::make_unique<Epoch>(slots, within);
-  inner_->heed_minima();
+  inner_->serve_started();
 }
 
 void Start::check(const EpochOptions& options) {
@@ -66,27 +62,13 @@ double Start::left(const Scene& at, std::size_t row) const {
   return told > 0.0 ? told : still_left(at.jobs.size[row]);
 }
 
-void Start::learn_pace(const Scene& at, std::size_t row) {
-  const JobTable& jobs = at.jobs;
-  const double has = least(at, row), one = std::max(1.0, has);
-  const double step = growth_from(jobs, row, has);
-  paces_[row] = {1.0 / jobs.rate(row, one), step, jobs.rate(row, has + step) - jobs.rate(row, has)};
-}
-
-void Start::come(const Scene& at, std::size_t row) {
+void Start::come() {
   inner_id_.push_back(kNobody);
-  turn_.push_back(0);
-  for (auto* column : {&ahead_, &preferred_}) column->push_back(0.0);
-  ahead_[row] = -1.0;
+  ahead_.push_back(-1.0);
   told_.push_back(0);
-  shares_.come();
-  paces_.emplace_back();
-  learn_pace(at, row);
 }
 
-void Start::change(const Scene& at, std::size_t row, bool faster) {
-  learn_pace(at, row);
-  if (faster) shares_.forget(row);
+void Start::change(const Scene& at, std::size_t row) {
   if (runs(row)) dirty_.push_back(at.jobs.id[row]);
 }
 
@@ -104,49 +86,51 @@ void Start::leave(std::span<const Index> rows, bool ended) {
 }
 
 void Start::close(const RowsGone& gone) {
-  for (auto* column : {&inner_id_, &turn_}) gone(*column);
-  for (auto* column : {&ahead_, &preferred_}) gone(*column);
-  gone(paces_);
+  gone(inner_id_);
+  gone(ahead_);
   gone(told_);
-  shares_.close(gone);
 }
 
 // The columns of these jobs for the inner epoch; valid until the next call.
 JobsView Start::gather(const Scene& at, std::span<const Index> rows) {
   const JobTable& jobs = at.jobs;
-  terms_.clear();
-  terms_.sla.offset.assign(1, 0);
-  speedup_.clear();
-  for (auto* column : {&min_, &max_}) column->clear();
-  work_.clear();
+  columns_.clear();
   kinds_.clear();
   for (const Index row : rows) {
-    terms_.arrival.push_back(jobs.arrival[row]);
-    terms_.weight.push_back(jobs.weight[row]);
-    terms_.deadline.push_back(jobs.deadline[row]);
-    terms_.original.push_back(jobs.size[row]);
-    terms_.sla.add(jobs.steps.of(jobs.sla[row]));
-    work_.push_back(jobs.work[row]);
-    min_.push_back(static_cast<std::int64_t>(least(at, row) + preferred_[row]));
-    max_.push_back(jobs.max_slots[row]);
+    columns_.arrival.push_back(jobs.arrival[row]);
+    columns_.weight.push_back(jobs.weight[row]);
+    columns_.deadline.push_back(jobs.deadline[row]);
+    columns_.original.push_back(jobs.size[row]);
+    columns_.sla.add(jobs.steps.of(jobs.sla[row]));
+    columns_.work.push_back(jobs.work[row]);
+    columns_.min_slots.push_back(static_cast<std::int64_t>(least(at, row)));
+    columns_.max_slots.push_back(jobs.max_slots[row]);
     kinds_.push_back(jobs.kind[row]);
-    if (jobs.curved(row)) {
-      speedup_.add(jobs.exponent[row], jobs.rates[row]);
+    if (jobs.exponent.empty()) {
+      columns_.speedup.add(1.0, {});
     } else {
-      speedup_.add(1.0, {});
+      columns_.speedup.add(jobs.exponent[row], jobs.rates[row]);
     }
   }
-  return {terms_.terms(), work_, min_, max_, speedup_.view()};
+  return columns_.view();
 }
 
-void Start::add(const Scene& at, std::span<const Index> rows) {
+// At this decision each job has its preferred slots, while some are free.
+void Start::add(const Scene& at, std::span<const Index> rows, double free) {
   if (rows.empty()) return;
   const JobsView jobs = gather(at, rows);
-  std::int64_t id = inner_->add(jobs, kinds_);
-  for (const Index row : rows) {
-    inner_id_[row] = id++;
-    turn_[row] = turns_++;
+  for (std::size_t k = 0; k < rows.size() && !at.jobs.preferred.empty(); ++k) {
+    std::int64_t& least = columns_.min_slots[k];
+    const std::int64_t most = std::min(at.jobs.max_slots[rows[k]], at.slots);
+    const std::int64_t wanted = std::min(at.jobs.preferred[rows[k]], most);
+    const double more = std::min(static_cast<double>(wanted - least), free);
+    if (!(more > 0.0)) continue;
+    least += static_cast<std::int64_t>(more);
+    free -= more;
+    dirty_.push_back(at.jobs.id[rows[k]]);
   }
+  std::int64_t id = inner_->add(jobs, kinds_);
+  for (const Index row : rows) inner_id_[row] = id++;
 }
 
 void Start::tell_changes(const Scene& at) {
@@ -175,22 +159,31 @@ double Start::started(const Scene& at) const {
   return sum;
 }
 
+// Adds the work of a job on its minimum.
+void Start::count_area(const Scene& at, std::size_t row) {
+  const double need = least(at, row), area = seconds_[row] * std::max(1.0, need);
+  area_ += area;
+  if (static_cast<double>(at.jobs.max_slots[row]) > need) shrinks_ += area;
+}
+
 // Reads changes since the last decision, and sums over present jobs on their minima.
 void Start::look(const Scene& at) {
-  area_ = shrinks_ = minima_ = guaranteed_ = mean_ = 0.0;
-  std::size_t waiting = 0;
+  area_ = shrinks_ = minima_ = guaranteed_ = mean_ = longest_ = 0.0;
+  waiting_ = 0;
+  seconds_.resize(at.jobs.rows());
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
-    const double need = least(at, row), time = seconds(at, row);
+    const double need = least(at, row);
+    const double time = left(at, row) / at.jobs.rate(row, std::max(1.0, need));
+    seconds_[row] = time;
     if (runs(row)) (starts(at, row) ? minima_ : guaranteed_) += need;
     if (!runs(row)) {
-      ++waiting;
+      ++waiting_;
       mean_ += time;
+      longest_ = std::max(longest_, ahead_[row]);
     }
-    if (ahead_[row] < 0.0) continue;
-    area_ += time * std::max(1.0, need);
-    if (static_cast<double>(at.jobs.max_slots[row]) > need) shrinks_ += time * std::max(1.0, need);
+    if (ahead_[row] >= 0.0) count_area(at, row);
   }
-  if (waiting > 0) mean_ /= static_cast<double>(waiting);
+  if (waiting_ > 0) mean_ /= static_cast<double>(waiting_);
 }
 
 // Takes in new rows; D of each is the time of the work that was present before.
@@ -199,10 +192,9 @@ void Start::meet(const Scene& at) {
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
     const double need = least(at, row);
     if (ahead_[row] < 0.0) {
-      const double area = seconds(at, row) * std::max(1.0, need);
       ahead_[row] = area_ / std::max(1.0, at.capacity());
-      area_ += area;
-      if (static_cast<double>(at.jobs.max_slots[row]) > need) shrinks_ += area;
+      longest_ = std::max(longest_, ahead_[row]);
+      count_area(at, row);
       if (!starts(at, row) || need == 0.0) {  // it need not wait
         rows_.push_back(static_cast<Index>(row));
         if (!starts(at, row)) guaranteed_ += need;
@@ -213,7 +205,7 @@ void Start::meet(const Scene& at) {
       oversized_.push_back(at.jobs.id[row]);
     }
   }
-  add(at, rows_);
+  add(at, rows_, 0.0);
 }
 
 // Stops the jobs that started last.
@@ -225,7 +217,8 @@ void Start::stop_beyond(const Scene& at) {
       rows_.push_back(static_cast<Index>(row));
     }
   }
-  std::sort(rows_.begin(), rows_.end(), [&](Index a, Index b) { return turn_[a] > turn_[b]; });
+  std::sort(rows_.begin(), rows_.end(),
+            [&](Index a, Index b) { return inner_id_[a] > inner_id_[b]; });
   std::size_t stopped = 0;
   for (; minima_ > at.capacity(); ++stopped) minima_ -= least(at, rows_[stopped]);
   rows_.resize(stopped);
@@ -235,14 +228,9 @@ void Start::stop_beyond(const Scene& at) {
 // The key in the order of starting; the least is first.
 double Start::key(const Scene& at, std::size_t row, double wait) const {
   const JobTable& jobs = at.jobs;
-  const double time = seconds(at, row), weight = jobs.weight[row];
+  const double time = seconds_[row];
   const KindInfo& kind = info(jobs.kind[row]);
-  if (!as_sum(at) && at.flex()) {
-    const bool due = jobs.deadline[row] < kInfinity && (!kind.steady || kind.needs_deadline);
-    const double since = due ? jobs.deadline[row] : jobs.arrival[row];
-    const double size = kind.per_size && jobs.size[row] > 0.0 ? jobs.size[row] : 1.0;
-    return -weight * (at.now + time - since) / size;
-  }
+  if (!as_sum(at) && at.flex()) return -lateness_at(at, row, at.now + time);
   double value = 1.0;
   if (at.flex()) {
     const auto most = static_cast<double>(std::min(jobs.max_slots[row], at.slots));
@@ -250,68 +238,36 @@ double Start::key(const Scene& at, std::size_t row, double wait) const {
     value = stake(at, row, time, soonest, kAhead * mean_);
   }
   if (!(value > 0.0)) return kInfinity;
-  const double age = 1.0 + wait / std::max(ahead_[row], kTiny);
-  return time / (value * age * age);
+  return time / (value * std::pow(1.0 + wait / std::max(longest_, kTiny), kAgeing));
+}
+
+// How a running job would use free slots, by the gain over its work left.
+void Start::line_up_growth(const Scene& at, std::size_t row) {
+  const double has = least(at, row), work = at.jobs.work[row];
+  const double more = static_cast<double>(std::min(at.jobs.max_slots[row], at.slots)) - has;
+  if (!(more > 0.0 && work > 0.0)) return;
+  const double faster = at.jobs.rate(row, has + more) - at.jobs.rate(row, has);
+  line_.grow(at.jobs.value_of_second(row) * faster / (more * work), more);
 }
 
 void Start::line_up(const Scene& at) {
   line_.clear();
   const double share = area_ > 0.0 ? shrinks_ / area_ : 0.0;
-  const double patience = kPatience / std::max(kPatience / kEndless, 1.0 - kSlack * share);
-  // A stretch counts long waits in any case.
-  const bool endless = at.flex() && !at.sums() && as_sum(at);
+  const double waits = at.jobs.all(Kind::kStretch) ? kStretchPatience : 1.0;
+  const double patience = waits * longest_ / std::max(1.0 / kEndless, 1.0 - kSlack * share);
   const bool first_come = by_arrival(at);
+  const bool grow = waiting_ > 0 && as_sum(at) && at.jobs.all_steady() && !first_come;
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
-    const double need = least(at, row), time = seconds(at, row);
+    const double need = least(at, row), time = seconds_[row];
     if (runs(row)) {
       line_.run({need, time});
+      if (grow) line_up_growth(at, row);
     } else if (need <= at.capacity()) {
-      const double wait = at.now - at.jobs.arrival[row];
-      const bool late = first_come || (!endless && wait > patience * ahead_[row]);
+      const double arrival = at.jobs.arrival[row], wait = at.now - arrival;
       const double gain = at.jobs.value_of_second(row) / std::max(time, kTiny);
-      line_.wait({static_cast<Index>(row), late, late ? at.jobs.arrival[row] : key(at, row, wait),
-                  need, time, gain});
+      line_.wait({static_cast<Index>(row), first_come || wait >= patience,
+                  first_come ? arrival : key(at, row, wait), need, time, gain});
     }
-  }
-}
-
-// Lists how the running jobs would use the free slots: each step by its gain over the job's work
-// left.
-void Start::grow(const Scene& at, double free) {
-  const bool steady = as_sum(at) && at.jobs.all_steady() && !by_arrival(at);
-  if (!steady || !line_.asks(free)) return;
-  const JobTable& jobs = at.jobs;
-  struct Next {
-    double gain, slots, has;
-    std::size_t row;
-  };
-  const auto next_of = [&](std::size_t row, double has, double slots, double more) {
-    const double gain = jobs.value_of_second(row) * more / (slots * jobs.work[row]);
-    return Next{slots > 0.0 ? gain : 0.0, slots, has, row};
-  };
-  const auto step = [&](std::size_t row, double has) {
-    const double slots = growth_from(jobs, row, has);
-    return next_of(row, has, slots, jobs.rate(row, has + slots) - jobs.rate(row, has));
-  };
-  const auto less = [](const Next& a, const Next& b) {
-    return a.gain != b.gain ? a.gain < b.gain : a.row > b.row;
-  };
-  std::vector<Next> next;
-  for (std::size_t row = 0; row < jobs.rows(); ++row) {
-    if (!runs(row) || !(jobs.work[row] > 0.0)) continue;
-    const Next first = next_of(row, least(at, row), paces_[row].step, paces_[row].more);
-    if (first.gain > 0.0) next.push_back(first);
-  }
-  std::make_heap(next.begin(), next.end(), less);
-  while (!next.empty() && line_.grown() < free) {
-    std::pop_heap(next.begin(), next.end(), less);
-    const Next best = next.back();
-    next.pop_back();
-    line_.grow({best.gain, std::min(best.slots, free - line_.grown())});
-    const Next more = step(best.row, best.has + best.slots);
-    if (!(more.gain > 0.0)) continue;
-    next.push_back(more);
-    std::push_heap(next.begin(), next.end(), less);
   }
 }
 
@@ -328,55 +284,13 @@ void Start::scale_guarantees(const Scene& at) {
   }
   scaled_ = guaranteed_ > room;
   if (scaled_) scale_minima(low, room);
-  min_.assign(low.begin(), low.end());
+  columns_.min_slots.assign(low.begin(), low.end());
   Epoch::Changes changes;
-  changes.min_slots = min_;
+  changes.min_slots = columns_.min_slots;
   inner_->update(ids_, changes);
 }
 
-// Jobs that started at an earlier time keep only their minima.
-void Start::end_preferences(const Scene& at) {
-  for (const std::int64_t id : begun_) {
-    const Index row = at.jobs.find(id);
-    if (row == kNone) continue;
-    preferred_[row] = 0.0;
-    dirty_.push_back(id);
-  }
-  begun_.clear();
-}
-
-// Gives starting jobs their preferred slots, as long as there are slots that no minimum needs.
-void Start::prefer(const Scene& at, std::span<const Index> started, double free) {
-  if (at.jobs.preferred.empty()) return;
-  for (const Index row : started) {
-    const std::int64_t wanted = std::min(at.jobs.preferred[row], at.jobs.max_slots[row]);
-    const auto most = static_cast<double>(std::min(wanted, at.slots));
-    const double more = std::min(most - least(at, row), free);
-    if (!(more > 0.0)) continue;
-    preferred_[row] = more;
-    free -= more;
-    begun_.push_back(at.jobs.id[row]);
-  }
-}
-
-void Start::share(Scene& at) {
-  if (scaled_ || !StartShares::applies(at)) {
-    inner_->set_slots(at.slots);
-    inner_->decide_at(at.now, at.period);
-    at.grants.give_all(
-        [&](std::size_t row) { return runs(row) ? inner_->slots_of(inner_id_[row]) : 0; });
-    return;
-  }
-  least_.resize(at.jobs.rows());
-  for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
-    least_[row] = runs(row) ? least(at, row) + preferred_[row] : -1.0;
-  }
-  const std::span<const double> slots = shares_.share(at, least_);
-  at.grants.give_all([&](std::size_t row) { return slots[row]; });
-}
-
 void Start::decide(Scene& at) {
-  end_preferences(at);
   tell_changes(at);
   look(at);
   stop_beyond(at);
@@ -384,16 +298,17 @@ void Start::decide(Scene& at) {
   line_up(at);
   const double free = at.capacity() - minima_ - guaranteed_;
   if (free > 0.0) {
-    grow(at, free);
     const std::vector<Index>& started = line_.start(free);
     double need = 0.0;
     for (const Index row : started) need += least(at, row);
     minima_ += need;
-    prefer(at, started, free - need);
-    add(at, started);
+    add(at, started, free - need);
   }
   scale_guarantees(at);
-  share(at);
+  inner_->set_slots(at.slots);
+  inner_->decide_at(at.now, at.period);
+  at.grants.give_all(
+      [&](std::size_t row) { return runs(row) ? inner_->slots_of(inner_id_[row]) : 0; });
 }
 
 std::vector<std::int64_t> Start::order(const Scene& at) {
@@ -412,14 +327,10 @@ std::vector<std::int64_t> Start::order(const Scene& at) {
 bool Start::overloaded() const { return inner_->overloaded(); }
 void Start::expect_nobody() { inner_->expect_nobody(); }
 
-void Start::state(State& s, const Scene& at) {
+void Start::state(State& s) {
   if (s.reading()) inner_ = std::make_unique<Epoch>(0, EpochOptions{});
-  s(*inner_, inner_id_, turn_, ahead_, told_, turns_, scaled_, dirty_, oversized_);
-  s(preferred_, begun_, shares_);
-  if (!s.reading()) return;
-  inner_->heed_minima();
-  paces_.resize(at.jobs.rows());
-  for (std::size_t row = 0; row < at.jobs.rows(); ++row) learn_pace(at, row);
+  s(*inner_, inner_id_, ahead_, told_, scaled_, dirty_, oversized_);
+  if (s.reading()) inner_->serve_started();
 }
 
 }  // namespace malleable

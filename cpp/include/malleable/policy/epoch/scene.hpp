@@ -53,6 +53,7 @@ struct Scene {
   ComingJobs coming;
   // Properties of the policy.
   bool ignores_minima = false;
+  bool started = false;  // all jobs have their minima, which fit
   Shares shares = Shares::kByOrder;
 
   double capacity() const { return static_cast<double>(slots); }

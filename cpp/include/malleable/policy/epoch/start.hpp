@@ -3,18 +3,19 @@
 //
 // A running job keeps its minimum; jobs above it may shrink to it. Waiting jobs start in an order
 // that ages (start_line); at this decision a job gets its preferred slots, if no job's minimum
-// needs them. The others share the slots by gains (start_shares), or by an inner epoch, which has
-// only the running jobs and those with a guarantee. If the slots become fewer than the minima of
-// the running jobs, the job that started last stops, keeps the work done, and waits again;
-// guarantees get the slots that the minima of started jobs leave.
+// needs them. An inner epoch, which has only the running jobs and those with a guarantee, shares
+// the slots, for sums by gains (start_shares). If the slots become fewer than the minima of the
+// running jobs, the job that started last stops, keeps the work done, and waits again; guarantees
+// get the slots that the minima of started jobs leave.
 //
 // The order: by the seconds that a job takes on its minimum over its weight (sums, and maxima of
 // stretch), shorter for deadlines and SLA steps that come near and can still be met (apparent
 // cost); by penalties (other maxima); by arrival (policies that do not follow the objective). For
-// sums it ages by 1 / (1 + wait / D)^2, where D is the time on all slots of all work that was
-// present when the job came. A job that has waited k D goes before all others. If most work is
-// rigid, k is little above 1, because wide jobs starve otherwise; it grows with the share of the
-// work that can shrink, because then slots are found anyway.
+// sums it ages by 1 / (1 + wait / D)^4. Each job has a time on all slots of all work that was
+// present when the job came; D is the longest of these times among the waiting jobs, and so about
+// the longest wait of first come, first served. Ageing alone lets wide jobs wait too long, because
+// narrow jobs fit before them. So a job may have a reservation after a wait of D; later if much of
+// the work can shrink, because then slots are found anyway.
 //
 // O(J) beside the inner epoch; O(J log J) if many jobs start at once.
 #pragma once
@@ -43,9 +44,8 @@ class Start {
 
   // A new row, the last one; a row that changed; jobs that leave, before their rows do; rows that
   // leave.
-  void come(const Scene& at, std::size_t row);
-  // `faster`: the row's speed-up may have changed, too.
-  void change(const Scene& at, std::size_t row, bool faster);
+  void come();
+  void change(const Scene& at, std::size_t row);
   void leave(std::span<const Index> rows, bool ended);
   void close(const RowsGone& gone);
 
@@ -59,7 +59,7 @@ class Start {
   bool overloaded() const;
   void expect_nobody();
 
-  void state(State& s, const Scene& at);
+  void state(State& s);
 
  private:
   static constexpr std::int64_t kNobody = -1;
@@ -67,52 +67,36 @@ class Start {
   bool starts(const Scene& at, std::size_t row) const;
   double least(const Scene& at, std::size_t row) const;
   double left(const Scene& at, std::size_t row) const;
-  double seconds(const Scene& at, std::size_t row) const {
-    return left(at, row) * paces_[row].least;
-  }
   bool runs(std::size_t row) const { return inner_id_[row] != kNobody; }
   void stop_beyond(const Scene& at);
-  void add(const Scene& at, std::span<const Index> rows);
+  void add(const Scene& at, std::span<const Index> rows, double free);
   JobsView gather(const Scene& at, std::span<const Index> rows);
   void tell_changes(const Scene& at);
-  void learn_pace(const Scene& at, std::size_t row);
-  void end_preferences(const Scene& at);
-  void prefer(const Scene& at, std::span<const Index> started, double free);
+  void count_area(const Scene& at, std::size_t row);
   void look(const Scene& at);
   void meet(const Scene& at);
   void line_up(const Scene& at);
-  void grow(const Scene& at, double free);
+  void line_up_growth(const Scene& at, std::size_t row);
   double key(const Scene& at, std::size_t row, double wait) const;
   void scale_guarantees(const Scene& at);
-  void share(Scene& at);
 
   std::unique_ptr<Epoch> inner_;
-  // By row: the id within, or kNobody; the number of the start; D [s], negative before the first
-  // decision; whether it was told that it does not fit.
-  std::vector<std::int64_t> inner_id_, turn_;
+  // By row: the id in the inner epoch, which rises with the start, or kNobody; D [s], negative
+  // before the first decision; whether it was told that it does not fit.
+  std::vector<std::int64_t> inner_id_;
   std::vector<double> ahead_;
   std::vector<std::uint8_t> told_;
-  std::int64_t turns_ = 0;
   bool scaled_ = false;              // guarantees in the inner epoch are scaled down
   std::vector<std::int64_t> dirty_;  // ids that changed
   std::vector<std::int64_t> oversized_;
-  // By row: seconds of a unit of work on the minimum; the first step of slots beyond it, and what
-  // that step adds to the rate.
-  struct Pace {
-    double least, step, more;
-  };
-  std::vector<Pace> paces_;
-  std::vector<double> preferred_;    // by row: slots beyond the minimum until time passes
-  std::vector<std::int64_t> begun_;  // ids of jobs with preferred slots
-  // Sums of one decision.
-  double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0, mean_ = 0.0;
+  // Sums of one decision, on minima; for waiting jobs the mean seconds, the longest D, the count.
+  double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0;
+  double mean_ = 0.0, longest_ = 0.0;
+  std::size_t waiting_ = 0;
+  std::vector<double> seconds_;  // by row: its time on its minimum
   StartLine line_;
-  StartShares shares_;
-  std::vector<double> least_;  // by row, below 0: does not run
-  TermColumns terms_;
-  std::vector<double> work_;
-  std::vector<std::int64_t> min_, max_, ids_;
-  SpeedupColumns speedup_;
+  JobColumns columns_;
+  std::vector<std::int64_t> ids_;
   std::vector<Kind> kinds_;
   std::vector<Index> rows_;
 };
