@@ -120,6 +120,22 @@ def test_auto_is_never_worse_than_backfill() -> None:
     assert np.mean(ratios) <= 0.85 and max(ratios) <= 1.0
 
 
+def test_auto_keeps_reservations_of_wide_jobs() -> None:
+    """Jobs want one slot or all: slots that idle for a wide job would idle in vain if it lost its turn."""
+    ratios = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        width = rng.choice([1, 16], 200, p=[0.7, 0.3])
+        run = np.round(rng.uniform(60.0, 3600.0, 200))
+        come = np.round(np.cumsum(rng.exponential(float((width * run).mean()) / 10.4, 200)))
+        jobs = [
+            oracle.Job(*own)
+            for own in zip(come.tolist(), width.tolist(), run.tolist(), run.tolist(), strict=True)
+        ]
+        ratios.append(mean_response(jobs, "auto") / mean_response(jobs, "easy"))
+    assert np.mean(ratios) <= 1.05 and max(ratios) <= 1.5
+
+
 def test_auto_and_fifo_are_policies_of_the_queue_if_jobs_are_rigid() -> None:
     jobs = oracle.jobs_of(rigid_log(3))
     assert starts(jobs, 16, "auto") == starts(jobs, 16, "easy-auto")

@@ -14,6 +14,9 @@
 namespace malleable {
 namespace {
 
+// Another order than that of arrival must cost less by this part: plays do not know the jobs that
+// come later, and these are often worse for it.
+constexpr double kClearly = 0.1;
 // A job goes first after it has waited this many times the time of all work that was present, on
 // all slots. Smaller numbers make the longest wait shorter and, under overload, the mean response
 // longer; slowdowns are small only if large jobs wait.
@@ -219,7 +222,7 @@ void Backfill::join_queue(const ClusterState& state, Index job, int pool, Phase 
   entry.weight = state.jobs.weight_of(job);
   const auto slots = static_cast<double>(std::max<std::int64_t>(state.slots[pool], 1));
   const double patience = options_.stretch ? kStretchPatience : kPatience;
-  entry.overdue = own.since + patience * own.work / slots;
+  entry.overdue = own.holds ? -kInfinity : own.since + patience * own.work / slots;
   entry.key = own.key[pool] = key_of(state, entry);
   own.waits[pool] = true;
   auto& queue = pools_[pool].queue;
@@ -267,6 +270,7 @@ void Backfill::settle_bundles(const ClusterState& state, Index job, int pool) {
   }
   std::int64_t& known = jobs_[job].running[pool];
   if (now < known) drop(state, job, last, known - now, kNone);
+  if (now > known) jobs_[job].holds = false;
   age_usage(state.now);
   usage_[state.jobs.user_of(job)].slots += std::max<std::int64_t>(0, now - known);
   auto& running = pools_[pool].running;
@@ -323,6 +327,7 @@ void Backfill::reorder(const ClusterState& state, Pool& pool) {
 void Backfill::pass(const Pool& pool, const Play& play, std::span<const Bundle> running,
                     const Room& room, double now, std::vector<Taken>& taken) {
   taken.clear();
+  holders_.clear();
   passed_ = room;
   later_.cell.resize(cells_.size());
   shadow_.assign(cells_.size(), kInfinity);
@@ -343,7 +348,9 @@ void Backfill::pass(const Pool& pool, const Play& play, std::span<const Bundle> 
     if (tasks == left_[place] || open == 0) continue;
     if (!play.holds && job.overdue > now) continue;
     const std::int64_t rest = std::min(job.width, left_[place] - tasks);
-    open -= reserve(pool, running, taken, now, needs, rest);
+    const std::size_t held = reserve(pool, running, taken, now, needs, rest);
+    if (held > 0) holders_.push_back(place);
+    open -= held;
     if (open == 0 && options_.reserve == Reserve::kNobody) return;
   }
 }
@@ -561,22 +568,34 @@ void Backfill::choose(Pool& pool, double now) {
     if (pool.follows != kNone && pool.follows != k) continue;
     put_first(pool, play, now);
     pass(pool, play, pool.running, room_, now, play.first);
+    play.holders = holders_;
     std::ranges::sort(play.first);
     taken_ = play.first;
   }
-  if (pool.follows != kNone) return;
+  if (pool.follows != kNone) return hold(pool, plays_[pool.follows]);
   pool.changes = 0;
   if (std::ranges::all_of(plays_, [&](const Play& play) { return play.first == taken_; })) return;
   double least = kInfinity;
   // from the last, because the best order is mostly there
-  for (std::size_t k = plays_.size(); k-- > 0;) {
+  for (std::size_t k = 0; k < plays_.size(); ++k) {
     count_left(pool);
     step_ = plays_[k].first;
     const double cost = play_out(pool, plays_[k], now, least);
-    if (cost > least) continue;
-    taken_ = plays_[k].first;
+    if (k > 0 && cost >= least) continue;
     pool.follows = static_cast<Index>(k);
-    least = cost;
+    least = k == 0 ? (1.0 - kClearly) * cost : cost;
+  }
+  taken_ = plays_[pool.follows].first;
+  hold(pool, plays_[pool.follows]);
+}
+
+// Jobs with reservations keep them. For slowdowns short jobs go first at any time.
+void Backfill::hold(Pool& pool, const Play& play) {
+  if (options_.stretch) return;
+  for (const Index place : play.holders) {
+    Waiting& job = pool.queue[place];
+    jobs_[job.job].holds = true;
+    job.overdue = -kInfinity;
   }
 }
 

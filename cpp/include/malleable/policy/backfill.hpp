@@ -12,13 +12,15 @@
 // expected to end at once.
 //
 // AUTO simulates: it plays EASY for the present jobs to their end with several orders of the queue,
-// and follows the order with the best objective until the next event. Orders: arrival, shortest
-// first, seconds times the square root of slots, and shortest first where only a job that waited
-// for long has a reservation. In each of them a job goes first, by arrival, once it has waited for
-// a multiple of the time on all slots of all work that was present when it came: four times for
-// mean responses, twenty times for slowdowns. Work counts by the part of requested times that jobs
-// have really used so far. The order is chosen again when the jobs that came or ended are one for
-// 32 waiting jobs.
+// and follows the order with the best objective until the next event; orders other than arrival
+// must be better by a tenth. A job that got a reservation keeps it until it starts, because orders
+// change and slots that idled for it would have idled for nothing; not if slowdowns count, as then
+// short jobs go first at any time. Orders: arrival, shortest first, seconds times the square root
+// of slots, and shortest first where only a job that waited for long has a reservation. In each of
+// them a job goes first, by arrival, once it has waited for a multiple of the time on all slots of
+// all work that was present when it came: four times for mean responses, twenty times for
+// slowdowns. Work counts by the part of requested times that jobs have really used so far. The
+// order is chosen again when the jobs that came or ended are one for 32 waiting jobs.
 //
 // Nodes of the same partitions, memory and GPUs form a cell; free slots are counted by cell. A job
 // starts if its partition has room for all its tasks. A reservation takes cells in order, first the
@@ -91,9 +93,10 @@ class Backfill final : public ClusterPolicy {
     double key[2] = {0.0, 0.0};
     std::int64_t running[2] = {0, 0};
     bool waits[2] = {false, false};
+    bool holds = false;  // AUTO: keeps a reservation until it starts
     TaskNeeds needs;
 
-    void state(State& s) { s(since, work, key, running, waits, needs); }
+    void state(State& s) { s(since, work, key, running, waits, holds, needs); }
   };
   struct Pool {
     std::vector<Waiting> queue;   // by key, then rank
@@ -125,9 +128,10 @@ class Backfill final : public ClusterPolicy {
   };
   // One of AUTO's orders, or EASY's only one.
   struct Play {
-    std::vector<Index> order;  // places in the queue
-    bool holds = true;         // the first job that does not fit gets a reservation
-    std::vector<Taken> first;  // tasks that start now, by place
+    std::vector<Index> order;    // places in the queue
+    bool holds = true;           // the first job that does not fit gets a reservation
+    std::vector<Taken> first;    // tasks that start now, by place
+    std::vector<Index> holders;  // places with a reservation now
   };
 
   std::size_t place_of(const Pool& pool, double key, Index rank) const;
@@ -166,6 +170,7 @@ class Backfill final : public ClusterPolicy {
   double put_first(const Pool& pool, Play& play, double now) const;
   void count_left(const Pool& pool);
   void choose(Pool& pool, double now);
+  void hold(Pool& pool, const Play& play);
   void tell(int pool, std::vector<Start>& found);
 
   BackfillOptions options_;
@@ -183,6 +188,7 @@ class Backfill final : public ClusterPolicy {
   Room room_, passed_, later_, then_, played_, window_;
   std::vector<double> shadow_;  // by cell: when its reservation begins
   std::vector<Play> plays_;
+  std::vector<Index> holders_;  // of the last pass
   std::vector<Taken> taken_, step_, step_taken_;
   std::vector<Bundle> ends_, ahead_;
   std::vector<std::int64_t> left_, free_on_;
