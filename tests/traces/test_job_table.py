@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import malleable as mb
@@ -208,6 +208,7 @@ def job_tables(draw: st.DrawFn) -> Jobs:
 
 
 @given(job_tables())
+@example(Jobs(work=[], user=[]))
 def test_written_table_reads_back_identically(jobs: Jobs) -> None:
     text = io.StringIO()
     write_jobs(jobs, text)

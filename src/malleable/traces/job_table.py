@@ -348,6 +348,10 @@ def _writable(values: Sequence[str], field: str) -> Sequence[str]:
     return values
 
 
+def _blank(values: Any, default: float) -> list[Any]:
+    return ["" if value == default else value for value in values.tolist()]
+
+
 def _rule_text(rule: Any) -> Any:
     return rule if isinstance(rule, float) else ";".join(map(repr, rule.tolist()))
 
@@ -358,20 +362,20 @@ def _csv_text(jobs: Jobs) -> str:
         "arrival": jobs.arrival.tolist(),
         "work": jobs.work.tolist(),
         "min_slots": jobs.min_slots.tolist(),
-        "max_slots": ["" if m == ALL_SLOTS else m for m in jobs.max_slots.tolist()],
+        "max_slots": _blank(jobs.max_slots, ALL_SLOTS),
         "weight": jobs.weight.tolist(),
-        "deadline": ["" if math.isinf(d) else d for d in jobs.deadline.tolist()],
+        "deadline": _blank(jobs.deadline, math.inf),
     }
     steps = jobs.sla if len(jobs.sla_time) else []
     more: dict[str, Any] = {
-        "sla": [";".join(f"{t!r}:{p!r}" for t, p in own) for own in steps],
-        "speedup": list(map(_rule_text, jobs.speedup or ())),
+        "sla": [";".join(f"{t!r}:{p!r}" for t, p in own) for own in steps] or None,
+        "speedup": None if jobs.speedup is None else list(map(_rule_text, jobs.speedup)),
         "min_mode": jobs.min_mode,
-        "preferred": jobs.preferred.tolist(),
-        **{name: getattr(jobs, name).tolist() for name in RESTARTS},
-        "user": _writable(jobs.user or (), "user"),
+        "preferred": jobs.preferred.tolist() or None,
+        **{name: getattr(jobs, name).tolist() or None for name in RESTARTS},
+        "user": None if jobs.user is None else _writable(jobs.user, "user"),
     }
-    columns |= {name: column for name, column in more.items() if column}
+    columns |= {name: column for name, column in more.items() if column is not None}
     return csv_text(columns, plain=["sla", "speedup"])
 
 

@@ -44,10 +44,8 @@ def _cpus(template: Any) -> int:
 
 
 def _volcano(job: Mapping[str, Any], cells: dict[str, str]) -> list[dict[str, str]]:
-    slots = sum(
-        _cpus(task.get("template", {})) * int(task.get("replicas", 1))
-        for task in job["spec"]["tasks"]
-    )
+    tasks = job["spec"]["tasks"]
+    slots = sum(_cpus(task.get("template", {})) * int(task.get("replicas", 1)) for task in tasks)
     ran = job.get("status", {}).get("runningDuration")
     if ran and "End" in cells:
         cells["Start"] = f"{parse_moment(cells['End']) - parse_seconds(ran)!r}"

@@ -75,10 +75,9 @@ def _looks(head: Head) -> bool:
 
 
 def _delimiter(line: str) -> str | None:
-    found = _NAMES.match(line)
-    cells = line.split(found[1]) if found else []
-    known = found and "JobID" in cells and (found[1] == "|" or "Submit" in cells)
-    return found[1] if found and known else None
+    sign = found[1] if (found := _NAMES.match(line)) else "|"
+    cells = line.split(sign)
+    return sign if "JobID" in cells and (sign == "|" or "Submit" in cells) else None
 
 
 class Element(NamedTuple):
@@ -178,16 +177,15 @@ def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
     if "[" in line:
         values = re.split(re.escape(delimiter) + _NOT_LISTED, line)
     more = len(values) - len(names)
-    if more > 0:
+    if more:
         lists = [name for name in names if "TRES" in name or name == "NodeList"]
         free = [name for name in names if name in _FREE] + lists * (delimiter == ",")
-        if len(free) != 1 or delimiter in ":-":
+        if more < 0 or len(free) != 1 or delimiter in ":-":
             held = f"; {', '.join(free) or 'cells'} may contain {delimiter!r}: take another --delimiter"
-            raise ValueError(f"{len(values)} cells, but the header has {len(names)}{held}")
+            told = f"{len(values)} cells, but the header has {len(names)}"
+            raise ValueError(told + held * (more > 0))
         at = names.index(free[0])
         values[at : at + more + 1] = [delimiter.join(values[at : at + more + 1])]
-    if more < 0:
-        raise ValueError(f"{len(values)} cells, but the header has {len(names)}")
     return dict(zip(names, values, strict=True))
 
 
