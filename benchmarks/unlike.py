@@ -1,6 +1,7 @@
 """Objectives and dissatisfaction of minima on unlike nodes, against a plain rule in Python.
 
-    python -m benchmarks.unlike --seeds 1 2 > benchmarks/results/unlike.md
+    python -m benchmarks.unlike > benchmarks/results/unlike.md
+    python -m benchmarks.unlike --rules fair fifo adaptive-literal greedy adaptive
 
 ``min+eft``: users below their minimum first, by lack x priority; else the shortest remaining work at best
 rates (times the size for stretch; the earliest deadline for deadlines). A kind k is refused unless t / r_k <=
@@ -18,7 +19,6 @@ import numpy as np
 import malleable as mb
 from benchmarks.instances.unlike import HELD_BACK, UNLIKE_WORLDS, unlike_objective, unlike_world
 
-RULES = ("fair", "fifo", "adaptive-literal", "greedy", "adaptive")
 FIGURES = {
     "sum:response": "mean_response",
     "sum:stretch": "mean_stretch",
@@ -99,15 +99,15 @@ class Greedy(Eft):
         return (int(jobs[k]), int(phase[k])) if value[k] >= 0.0 else None
 
 
-def measured(name: str, seed: int) -> list[list[float]]:
-    """What the world's objective comes to and the dissatisfaction of minima, of min+eft and of RULES."""
+def measured(name: str, seed: int, rules: list[str]) -> list[list[float]]:
+    """What the world's objective comes to and the dissatisfaction of minima, of min+eft and of the rules."""
     jobs, cluster, said = unlike_world(name, seed)
     objective = unlike_objective(name)
-    rules = [Eft(jobs, cluster, objective), *RULES]
-    rules[1 + RULES.index("greedy")] = Greedy(jobs, cluster, objective)
+    own = {"min+eft": Eft(jobs, cluster, objective), "greedy": Greedy(jobs, cluster, objective)}
     found = mb.simulate(
-        jobs, rules, objective=objective, cluster=cluster, estimates=said, records=False, rng=1
-    )
+        jobs, [own.get(rule, rule) for rule in ("min+eft", *rules)], objective=objective,
+        cluster=cluster, estimates=said, records=False, rng=1,
+    )  # fmt: skip
     figure = FIGURES[objective]
     return [[one[figure], one["dissatisfaction"]] for one in found.summary.values()]
 
@@ -120,14 +120,16 @@ def row(title: str, cells: Sequence[float | str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--rules", nargs="*", default=["fair", "fifo", "adaptive"])
     parser.add_argument("--worlds", nargs="*", default=list(UNLIKE_WORLDS))
     asked = parser.parse_args()
+    rules, count = asked.rules, len(asked.rules)
     print("# The objective over that of min+eft, and dissatisfaction of minima, on unlike nodes\n")
-    print(row("world", [*RULES, "dissatisfaction, min+eft", *RULES]))
-    print("|---" * (2 * len(RULES) + 2) + "|")
+    print(row("world", [*rules, "dissatisfaction, min+eft", *rules]))
+    print("|---" * (2 * count + 2) + "|")
     every = {}
     for name in asked.worlds:
-        found = np.array([measured(name, seed) for seed in asked.seeds])
+        found = np.array([measured(name, seed, rules) for seed in asked.seeds])
         value, lacks = found.mean(axis=0).T
         every[name] = [*(value[1:] / value[0]), *lacks]
         print(row(name, every[name]), flush=True)
@@ -135,8 +137,8 @@ def main() -> None:
         table = np.array([every[name] for name in names if name in every])
         if not len(table):
             continue
-        ratios = np.exp(np.log(table[:, : len(RULES)]).mean(axis=0))
-        print(row(title, [*ratios, *table[:, len(RULES) :].mean(axis=0)]))
+        ratios = np.exp(np.log(table[:, :count]).mean(axis=0))
+        print(row(title, [*ratios, *table[:, count:].mean(axis=0)]))
 
 
 if __name__ == "__main__":

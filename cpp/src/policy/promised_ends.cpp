@@ -11,7 +11,7 @@ namespace {
 
 // Prices of slots rise by this for each later job while jobs keep coming (policy/concave).
 constexpr double kSteepPrices = 3.0;
-constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9, kPriceStep = 0.01;
+constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9, kPriceStep = 0.05, kFirstStep = 1.2;
 constexpr double kMostKey = 1e280;
 // Arrivals that are remembered, the least number for a load, and the largest load that is used.
 constexpr std::size_t kRecentArrivals = 2000, kFew = 20;
@@ -24,7 +24,7 @@ constexpr double kLeastSlip = 1e-3, kMostTheta = 4.0;
 // The price of an error at first, times the target: 3 for 5 %. Errors that are aimed at, over the
 // target, as prices follow errors late. The price rises by a factor of e where errors are above
 // that by as much as so many jobs may be off together, and moves within these powers of e.
-constexpr double kFirstPrice = 0.15, kAim = 0.85, kPatience = 20.0, kMostPower = 7.0;
+constexpr double kFirstPrice = 0.15, kAim = 0.85, kPatience = 200.0, kMostPower = 7.0;
 // The mean penalty fades by this factor with each job.
 constexpr double kKept = 1.0 - 1.0 / 1000.0;
 
@@ -60,6 +60,14 @@ struct Share {
     return gang && all < std::max(1.0, low) ? 0.0 : all;
   }
 };
+
+// Takes a job's share of the steps `first` to `last`, all that it takes from the step `full` on.
+template <typename Step>
+void lower(std::vector<Step>& free, std::size_t first, std::size_t full, std::size_t last,
+           const Share& share) {
+  for (std::size_t q = first; q < full; ++q) free[q].free -= share.of(free[q].free) - share.kept();
+  for (std::size_t q = full; q <= last; ++q) free[q].free -= share.high;
+}
 
 }  // namespace
 
@@ -130,12 +138,12 @@ bool PromisedEnds::asks_more(const Task& task, double price) const {
 
 // At which all ask for as many slots as there are; near the last one.
 double PromisedEnds::price_of_all(const Task& task) {
-  double high = all_price_;
-  while (high < kHighestPrice && asks_more(task, high)) high *= 2.0;
-  double low = high / 2.0;
-  while (low > kLowestPrice && !asks_more(task, low)) {
+  double high = all_price_, step = kFirstStep;
+  for (; high < kHighestPrice && asks_more(task, high); step *= step) high *= step;
+  double low = high / kFirstStep;
+  for (step = kFirstStep; low > kLowestPrice && !asks_more(task, low); step *= step) {
     high = low;
-    low /= 2.0;
+    low /= step;
   }
   while (high > low * (1.0 + kPriceStep)) {
     const double middle = std::sqrt(low * high);
@@ -245,8 +253,10 @@ double PromisedEnds::passing(const Task& task, double key) const {
   return work / (span * std::max(1.0, task.problem.slots));
 }
 
-// Starts from the slots beside the minima, each of which is kept until the latest end of its job.
-void PromisedEnds::start_free(const Task& task) {
+// Makes the steps of free slots beside the minima, each kept until its job ends at the latest, and
+// beside the first jobs of the list, as long as each gets all that it takes from now to its end.
+// Returns the number of these jobs.
+std::size_t PromisedEnds::start_free(const Task& task, std::span<double> slots) {
   const Problem& problem = task.problem;
   std::vector<Step> ends;
   double kept = 0.0;
@@ -254,6 +264,17 @@ void PromisedEnds::start_free(const Task& task) {
     if (!(problem.work[j] > 0.0) || !(problem.low[j] > 0.0)) continue;
     kept += problem.low[j];
     ends.push_back({problem.work[j] / task.speedup.at(j, problem.low[j]), problem.low[j]});
+  }
+  rises_ = !problem.gang && kept == 0.0;
+  std::size_t placed = 0;
+  for (; rises_ && placed < list_.size(); ++placed) {
+    const Index row = row_[placed];
+    if (!(problem.work[row] > 0.0)) continue;
+    const double most = std::min(list_[placed].most, problem.high[row]);
+    if (!(most > 0.0) || kept + most > problem.slots) break;
+    kept += slots[row] = most;
+    end_[row] = problem.work[row] / task.speedup.at(row, most);
+    ends.push_back({end_[row], most});
   }
   std::sort(ends.begin(), ends.end(), [](const Step& a, const Step& b) { return a.from < b.from; });
   free_.assign(1, {0.0, problem.slots - kept});
@@ -266,6 +287,7 @@ void PromisedEnds::start_free(const Task& task) {
     }
   }
   first_free_ = 0;
+  return placed;
 }
 
 // Splits step k, in which the time lies.
@@ -287,11 +309,21 @@ double PromisedEnds::put(const Task& task, Index row, double most, double& now) 
   std::size_t k = kept > 0.0 ? 0 : first_free_;
   now = k == 0 ? share.of(free_[0].free) : 0.0;
   const std::size_t first = k;
+  const auto before = [](double time, const Step& step) { return time < step.from; };
+  std::size_t full = free_.size();  // it gets all that it takes from this step on
   double has = 0.0, rate = 0.0;
   for (; k < free_.size(); ++k) {
     if (const double more = share.of(free_[k].free); more != has) {
       has = more;
       rate = task.speedup.at(row, has);
+    }
+    if (rises_ && has == share.high) {
+      end = free_[k].from + left / rate;
+      full = k;
+      const auto after = std::upper_bound(free_.begin() + static_cast<std::ptrdiff_t>(k),
+                                          free_.end(), end, before);
+      k = static_cast<std::size_t>(after - free_.begin()) - 1;
+      break;
     }
     const double span = (k + 1 < free_.size() ? free_[k + 1].from : kInfinity) - free_[k].from;
     if (rate > 0.0 && left <= rate * span * (1.0 + kRounding)) {
@@ -302,7 +334,7 @@ double PromisedEnds::put(const Task& task, Index row, double most, double& now) 
   }
   if (!(end < kInfinity)) return end;  // a gang that never fits gets no slots
   split_at(k, end);
-  for (std::size_t q = first; q <= k; ++q) free_[q].free -= share.of(free_[q].free) - kept;
+  lower(free_, first, std::min(full, k + 1), k, share);
   if (!(kept > 0.0)) return end;
   // Its minimum is free from its real end on, and not only from its latest end.
   const double latest = task.problem.work[row] / task.speedup.at(row, low);
@@ -313,10 +345,9 @@ double PromisedEnds::put(const Task& task, Index row, double most, double& now) 
 
 // Places all jobs of the list, one after the other.
 void PromisedEnds::lay_out(const Task& task, std::span<double> slots) {
-  start_free(task);
   end_.assign(task.problem.size(), 0.0);
   std::fill(slots.begin(), slots.end(), 0.0);
-  for (std::size_t k = 0; k < list_.size(); ++k) {
+  for (std::size_t k = start_free(task, slots); k < list_.size(); ++k) {
     const Index row = row_[k];
     if (task.problem.work[row] > 0.0) end_[row] = put(task, row, list_[k].most, slots[row]);
   }

@@ -96,7 +96,7 @@ class PromisedEnds {
   void lay_out(const Task& task, std::span<double> slots);
   double put(const Task& task, Index row, double most, double& now);
   void split_at(std::size_t k, double time);
-  void start_free(const Task& task);
+  std::size_t start_free(const Task& task, std::span<double> slots);
   void tell_all(const Task& task);
   void tell(const Task& task, std::size_t place, double theta);
   void count_late(const Task& task);
@@ -125,6 +125,7 @@ class PromisedEnds {
   std::vector<Index> row_;         // by place in the list
   std::vector<Step> free_;
   std::size_t first_free_ = 0;
+  bool rises_ = false;  // free slots never fall with time, because no job has a minimum
   SpeedupHulls hulls_;
   MarginalGains gains_;
   Problem spare_;
