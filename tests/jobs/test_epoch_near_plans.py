@@ -84,6 +84,20 @@ def test_decisions_begin_plans_that_are_as_good_as_those_of_plan(objective: str,
         assert decision.value <= best.value + near * (abs(best.value) + least), case
 
 
+@pytest.mark.parametrize(
+    "objective", ["sum:response", "sum:stretch", "sum:tardiness", "sum:tardy", "sum:sla", "gangs"]
+)
+def test_plans_of_more_jobs_are_near(objective: str) -> None:
+    """They try fewer candidates than `plan` does."""
+    objective, options, _ = planned(objective)
+    for case in range(part(12, 2)):
+        columns, slots, least = drawn(case, objective, 150, options)
+        epoch = mb.Epoch(slots, objective, **options)
+        epoch.add(**columns)
+        best = mb.plan(mb.Jobs(**columns), slots, objective, **options)
+        assert epoch.decide(0.0).value <= best.value + 0.05 * (abs(best.value) + least), case
+
+
 @pytest.mark.parametrize("objective", ["sum:response", "sum:stretch", "sum:lateness", "gangs"])
 def test_loops_in_which_nobody_comes_do_as_well_as_plans(objective: str) -> None:
     objective, options, near = planned(objective)

@@ -52,16 +52,18 @@ bool InstanceRule::know_order(const Scene& at) {
   return false;
 }
 
-// For few jobs, while none have come since the first decision, searches for a plan. As long as the
-// jobs are the same, the next search begins with its order and is shorter. With more jobs a search
-// would take too long for a loop.
+// While no jobs have come since the first decision, searches for a plan. As long as the jobs are
+// the same, the next search begins with its order and is shorter. The more jobs there are, the
+// fewer candidates it tries, so that a decision takes some milliseconds.
 void InstanceRule::try_orders(const Scene& at) {
-  constexpr std::size_t kFewPlanned = 40;
-  if (order.size() > kFewPlanned || at.options.stable || at.coming.expected() > 0.0) {
+  constexpr std::uint64_t kFullSearch = 40;  // jobs
+  if (at.options.stable || at.coming.expected() > 0.0) {
     choice_.run(of.problem, of.penalties, order);
     return;
   }
-  const std::uint64_t effort = know_order(at) ? kDefaultEffort / 8 : kDefaultEffort;
+  const std::uint64_t n = std::max<std::uint64_t>(order.size(), kFullSearch);
+  const std::uint64_t full = kDefaultEffort * kFullSearch * kFullSearch / (n * n);
+  const std::uint64_t effort = know_order(at) ? full / 8 : full;
   planned_.emplace();
   flex_.plan(of.problem, of.penalties, Aggregate::kSum, {effort, kInfinity, {}, known_}, *planned_);
   order = planned_->order;

@@ -135,9 +135,10 @@ void StartShares::weigh(const Scene& at) {
     double& value = value_[row];
     value = jobs.value_of_second(row);
     if (!info(jobs.kind[row]).steady) {
-      const double fastest = jobs.work[row] / std::max(jobs.rate(row, known_[row].most), kTiny);
-      value = stake(at, row, left(row), fastest, ahead);
-      if (jobs.kind[row] != Kind::kTardiness) value /= std::max(left(row), kTiny);
+      const bool jumps = jobs.kind[row] != Kind::kTardiness;
+      const double fastest = jumps ? jobs.rate(row, known_[row].most) : 1.0;
+      value = stake(at, row, left(row), jobs.work[row] / std::max(fastest, kTiny), ahead);
+      if (jumps) value /= std::max(left(row), kTiny);
     }
     all += value;
   }
