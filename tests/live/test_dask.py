@@ -332,7 +332,7 @@ def test_what_an_engine_cannot_take(client, monkeypatch):
         mb.engines.Dask(client, slots=0)
     with pytest.raises(ValueError, match="expected a distributed.Client"):
         mb.engines.Dask(3)
-    with pytest.raises(ValueError, match="slots: the engine's own"):
+    with pytest.raises(ValueError, match="slots: the engine sets it"):
         mb.Executor(2, engine=mb.engines.Dask(client))
     other = distributed.Client(client.scheduler.address, set_as_default=False)
     other.close()

@@ -388,7 +388,7 @@ def test_other_engines_have_their_own_slots():
     try:
         with pytest.raises(ValueError, match="runs commands only"):
             mb.Executor(engine=engine)
-        with pytest.raises(ValueError, match="slots: the engine's own"):
+        with pytest.raises(ValueError, match="slots: the engine sets it"):
             mb.Executor(3, engine=engine)
     finally:
         engine.close(0.0)

@@ -141,7 +141,7 @@ def test_what_is_shown_is_what_was_written_and_finds_the_file_again(tmp_path):
             words, input=os.fsencode(name), capture_output=True, cwd=tmp_path, check=False
         )
         assert done.returncode == 3
-        assert b"1 failed: malleable logs JOB TASK tells more" in done.stderr
+        assert b"1 failed: malleable logs JOB TASK shows why" in done.stderr
         words = [*MALLEABLE, "status", "--failed", "--json", "-"]
         told = subprocess.run(words, capture_output=True, cwd=tmp_path, check=True).stdout
         (failed,) = json.loads(told)["failures"]

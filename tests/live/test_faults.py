@@ -323,7 +323,7 @@ def test_a_machine_without_room_is_noted_once_and_no_task_fails(tmp_path):
         (tmp_path / "0").touch()
         said = process.stderr.readline().decode()
         assert said.startswith(
-            "malleable: no room to start a task (Too many open files): fewer run"
+            "malleable: no room to start a task (Too many open files): fewer tasks run"
         )
         resource.prlimit(own, resource.RLIMIT_NOFILE, most)
         for k in range(1, 4):

@@ -180,7 +180,7 @@ def test_nice_that_moves_nothing_is_given_up():
         governor = governed(world)
         go(governor, world, until=100.0)
         asked = len(world.updates)
-        assert "Nice does not move" in governor.trouble["main"]
+        assert "Nice does not change" in governor.trouble["main"]
         go(governor, world, until=150.0)
         assert {key for _, key, _ in world.updates[asked:]} <= {"StartTime"}
         assert all(array.nice < 100 for array in world.arrays.values())

@@ -213,7 +213,7 @@ def test_a_closed_pipe_ends_the_run(tmp_path):
         (tmp_path / "go2").touch()
         assert process.wait(PATIENCE) == 141
         said = process.stderr.read().decode()
-    assert "standard output is not read any more; ended tasks are kept" in said
+    assert "standard output has no reader any more; ended tasks are kept" in said
     assert "Exception" not in said and "Traceback" not in said
 
 

@@ -36,7 +36,7 @@ def one(**row):
         ([one(max_slots=0)], "max_slots"),
         ([one(retries=-1)], "retries"),
         ([one(timeout=1e13)], "to 1e12 seconds"),
-        ([one(environment={"A=": "b"})], "no name of a variable"),
+        ([one(environment={"A=": "b"})], "not a variable's name"),
         ([one(name="")], "name: empty"),
         ([one(command="echo {x}")], r"job\[0\]\.command: \{x\} names no value"),
         ([one(over={"range": 10**8 + 1})], "100,000,001 tasks"),

@@ -122,7 +122,7 @@ def test_a_run_that_goes_on_keeps_to_it(going, capsys):
         again.kill()
         again.wait()
     assert main(["status", "--failed"]) == 0
-    assert re.search(r"cancelled: a, [\d,]+ tasks: not started any more", capsys.readouterr().out)
+    assert re.search(r"cancelled: a, [\d,]+ tasks: never started", capsys.readouterr().out)
 
 
 @contextlib.contextmanager

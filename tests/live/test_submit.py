@@ -120,6 +120,6 @@ def test_what_was_handed_over_before_is_named(tmp_path):
     with pytest.raises(ValueError, match="a-b"):
         handed_over(Taking(), rows, tmp_path / "other")
     rows = [{"name": "a", "command": "x", "backups": True}]
-    with pytest.raises(ValueError, match="job 'a': backups = true: a Slurm starts no backup tasks"):
+    with pytest.raises(ValueError, match="job 'a': backups = true: Slurm starts no backup tasks"):
         handed_over(Taking(), rows, tmp_path / "other")
     assert not (tmp_path / "other").exists()

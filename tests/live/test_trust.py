@@ -133,7 +133,7 @@ def test_other_files_keep_their_mode(tmp_path):
 
 def test_what_stands_in_the_place_of_a_lock_is_not_emptied(tmp_path):
     (tmp_path / "j.lock").write_text("precious " * 50)
-    with pytest.raises(JournalError, match="this is no lock"):
+    with pytest.raises(JournalError, match="this file must be a lock"):
         Journal(tmp_path / "j")
     assert (tmp_path / "j.lock").read_text() == "precious " * 50
 
@@ -142,12 +142,12 @@ def test_folders_of_files(tmp_path):
     wide = tmp_path / "wide"
     wide.mkdir()
     wide.chmod(0o777)
-    with pytest.raises(ValueError, match="everybody may rename"):
+    with pytest.raises(ValueError, match="every user may rename"):
         check_parent(wide)
     wide.chmod(0o1777)  # as /tmp
     check_parent(wide)
     assert mode(wide) == 0o1777
-    with pytest.raises(JournalError, match="everybody may rename"):
+    with pytest.raises(JournalError, match="every user may rename"):
         (tmp_path / "open").mkdir()
         (tmp_path / "open").chmod(0o777)
         Journal(tmp_path / "open" / "j")

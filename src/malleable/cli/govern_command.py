@@ -147,7 +147,10 @@ def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs
             screen.close()
             restored = governor.restore()
             if not restored:
-                note("not all could be set back; the lease will, if there is one", grave=True)
+                note(
+                    "some changes could not be set back; if there is a lease, it sets them back",
+                    grave=True,
+                )
             governor.end("done" if governor.finished else "stopped")
             places.close()
         status = _show_end(governor, run_status(journal), outputs, restored)
@@ -165,7 +168,7 @@ def _begun(
     look = _first(engine)
     stale = left_behind(engine, look, Path.home() / OURS)
     if stale:
-        note(f"a governor that was killed left {counted(stale, 'array')} changed: set back")
+        note(f"set back {counted(stale, 'array')} that a killed governor had changed")
         look = _first(engine)
     number_of_run = journal.begin(
         max(1, sum(map(look.slots, look.usable))), asked.objective, asked.policy, kind="arrays",
@@ -236,7 +239,7 @@ def _show_end(governor: Governor, status: RunStatus, outputs: Outputs, restored:
     if never:
         listed = " ".join(map(str, never))
         parts.append(
-            f"{counted(len(never), 'array')} can never start, as what they wait for did not end well; "
+            f"{counted(len(never), 'array')} can never start, because jobs that they wait for failed; "
             f"scancel {listed} takes them out of the queue"
         )
     parts += [printable(text) for text in governor.trouble.values()]
@@ -252,5 +255,5 @@ def _show_plan(governor: Governor, outputs: Outputs) -> int:
     if len(governor.planned) > _SHOWN:
         parts.append(f"... and {len(governor.planned) - _SHOWN:,} more")
     parts += [printable(text) for text in governor.trouble.values()]
-    parts.append("nothing was changed; --apply does it")
+    parts.append("nothing was changed; --apply makes the changes")
     return outputs.give(lambda: _result(governor), parts)

@@ -130,7 +130,7 @@ def _plan_flows(asked: argparse.Namespace, flows: Flows) -> FlowPlan:
 
 def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
     if asked.slots is None:
-        asked.usage("--slots N is needed: only files of flows may say it themselves")
+        asked.usage("--slots N is needed: only a file of flows may have the number of slots")
     policy = _policy(asked, POLICIES, "jobs")
     common = fields_of(asked, "slots", "min_mode")
     jobs, now, told = take_snapshot(trace, **fields_of(asked, "phase", "at", "now"))

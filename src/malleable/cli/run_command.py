@@ -167,7 +167,7 @@ def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     is_file = names_file(asked)
     if is_file and asked.file.endswith(".toml"):
         for key in of_job:
-            asked.usage(f"--{key.replace('_', '-')}: a file of jobs says it itself")
+            asked.usage(f"--{key.replace('_', '-')}: write it into the file of jobs")
         return read_rows(asked.file), str(Path(asked.file).parent.absolute())
     name = of_job.pop("job", "")
     if is_file or asked.file is None:
@@ -187,7 +187,7 @@ def _commands(asked: argparse.Namespace) -> str:
     """Whole commands, one a line, as one text with a NUL between two."""
     for key in ("each", "columns", "per_task"):
         if getattr(asked, key):
-            asked.usage(f"--{key.replace('_', '-')}: needs a COMMAND, before it")
+            asked.usage(f"--{key.replace('_', '-')}: needs a COMMAND before it")
     text = _input(asked)
     if not asked.null:
         if "\0" in text:
@@ -223,10 +223,10 @@ def _program(command: str) -> str:
 
 def _of_values(asked: argparse.Namespace) -> dict[str, Any]:
     if [asked.each is not None, asked.null, asked.columns].count(True) > 1:
-        asked.usage("--each, -0, --columns: one of them says what the values are")
+        asked.usage("give only one of --each, -0 and --columns")
     if asked.columns:
         if asked.per_task:
-            asked.usage("-n: goes with values that have no names")
+            asked.usage("-n: works only with values without names")
         return {
             "command": asked.file,
             "over": table_values(_input(asked), "standard input", asked.file),
@@ -241,7 +241,9 @@ def _several(command: str, values: list[str], each: int) -> str:
     """Whole commands, with so many values in place of ``{}``, the last one with those that are left."""
     text = ShellText(command if "{}" in command else f"{command} {{}}")
     if text.odd or any(quote or field[0] != "{}" for field, quote in text.fields):
-        raise ValueError(f"-n: {{}} alone stands for values, outside quotes and $( ): {command}")
+        raise ValueError(
+            f"-n: the only place for values is {{}}, outside quotes and $( ): {command}"
+        )
     parts = (" ".join(map(shlex.quote, values[k : k + each])) for k in range(0, len(values), each))
     return "\0".join(text.filled(lambda *_, own=own: own) for own in parts)
 
@@ -288,9 +290,9 @@ def _things(asked: argparse.Namespace) -> Resources:
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
     if asked.resource and asked.engine:
-        asked.usage("--resource: of this machine, not with --engine")
+        asked.usage("--resource: works only on this machine, not with --engine")
     if asked.engine and (asked.free or asked.max_load):
-        asked.usage("--min-free-memory, --max-load: of this machine, not with --engine")
+        asked.usage("--min-free-memory, --max-load: work only on this machine, not with --engine")
     pairs = (text.partition("=")[::2] for text in asked.resource or ())
     things = Resources({n: int(own) if own.isdecimal() else own.split(",") for n, own in pairs})
     asked.holds = {"memory": memory, **things.room}
@@ -328,7 +330,7 @@ def _before(journal: Journal, jobs: list[Job], resume: bool) -> Run | None:
     names = [str(job.described.get("name")) for job in journal.jobs(last.id)]
     if last.status != "done" and set(names) & {job.name for job in jobs}:
         note(
-            f"run {last.id} of the same jobs was not finished; this one begins anew, --resume would go on"
+            f"run {last.id} of the same jobs was not finished; this is a new run, --resume continues it"
         )
     return None
 
@@ -484,11 +486,11 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
         loop.tell()
         begun.learn(loop, decider)
     if left:
-        note(f"{counted(left, 'process')} would not end", grave=True)
+        note(f"{counted(left, 'process')} did not end", grave=True)
     if isinstance(wanted.error, BrokenPipeError):
         discard_output()
         note(
-            f"{wanted.error.filename} is not read any more; ended tasks are kept, --resume continues the run"
+            f"{wanted.error.filename} has no reader any more; ended tasks are kept, --resume continues the run"
         )
         return _NO_READER
     if wanted.error:
@@ -569,6 +571,6 @@ def _show_outcome(journal: Journal, how: str, outputs: Outputs, streamed: bool =
         note("interrupted; ended tasks are kept, --resume continues the run")
         return INTERRUPTED
     elif failed:
-        told = f"{text}: malleable logs JOB TASK tells more, --rerun-failed tries again"
+        told = f"{text}: malleable logs JOB TASK shows why, --rerun-failed tries again"
         note(told, grave=True)
     return status or (FAILED if failed else 0)

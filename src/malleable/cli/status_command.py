@@ -66,7 +66,7 @@ def read_journal(
         submission = Submission(journal, run.id, Slurm())
         submission.look()
         if submission.trouble:
-            note(f"the queue is not known: {submission.trouble}")
+            note(f"the queue could not be read: {submission.trouble}")
         yield journal, submission
 
 

@@ -540,7 +540,7 @@ def _raised(pickled: bytes | mmap) -> BaseException:
         assert isinstance(error, BaseException)
         error.__cause__ = RemoteError(text)
     except BaseException as failed:  # any error of its class: the loop goes on
-        return RuntimeError(f"the call raised what cannot be unpickled here: {worded(failed)}")
+        return RuntimeError(f"the exception of the call cannot be unpickled here: {worded(failed)}")
     return error
 
 

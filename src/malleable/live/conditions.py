@@ -46,9 +46,7 @@ class Conditions:
 
     def _look(self) -> str:
         if self.memory and (free := free_memory()) < self.memory:
-            return (
-                f"{free / 2**30:.3g}G of memory are free, and {self.memory / 2**30:.3g}G have to be"
-            )
+            return f"{free / 2**30:.3g}G of memory are free, {self.memory / 2**30:.3g}G are needed"
         if self.load < math.inf and (load := os.getloadavg()[0]) > self.load:
             return f"the load is {load:.3g}, above {self.load:g}"
         return ""

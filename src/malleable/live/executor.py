@@ -173,7 +173,7 @@ def _check_workers(threads: bool, engine: CallEngine | None, own: Mapping[str, A
     """ValueError for settings of workers that contradict each other, TypeError for what is no function."""
     if engine is not None:
         for name in (name for name, value in own.items() if value is not None):
-            raise ValueError(f"{name}: the engine's own")
+            raise ValueError(f"{name}: the engine sets it")
         if engine.abilities.calls == "none":
             raise ValueError("engine: runs commands only")
     if own["initializer"] is not None and not callable(own["initializer"]):

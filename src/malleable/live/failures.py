@@ -106,7 +106,7 @@ def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> st
         missing = text == _MISSING and program and "/" not in program
         return f"command not found: {program}" if missing else f"could not be started: {why}"
     if how in ("lost", "cancelled"):
-        return why or ("how it ended is not known" if how == "lost" else "its job was cancelled")
+        return why or ("how it ended is unknown" if how == "lost" else "its job was cancelled")
     if status < 0:
         return _signal(-status)
     more = {126: " (cannot be run)", 127: " (command not found)"}.get(status, "")
@@ -145,14 +145,14 @@ def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
 def skipped(job: Job, tasks: int, parents: Sequence[str]) -> Failure:
     """Tasks of a job that never start because ``parents`` failed; without any, it was cancelled."""
     told = f"not started because {', '.join(parents[:3])} failed"
-    way, told = ("skipped", told) if parents else ("cancelled", "not started any more")
+    way, told = ("skipped", told) if parents else ("cancelled", "never started")
     return Failure(job.name, -1, "", "", way, told, 0, 0.0, tries=0, tasks=tasks)
 
 
 def recalled_jobs(journal: Journal, run: Run) -> list[Job]:
     """Jobs of a run of commands, with what their tasks are. JournalError for a run of another kind."""
     if run.kind not in _COMMANDS:
-        raise JournalError(f"{journal.path}: run {run.id} is of {run.kind}; it has no commands")
+        raise JournalError(f"{journal.path}: run {run.id} has {run.kind}, and no commands")
     return recalled(journal.jobs(run.id, content=True))
 
 

@@ -290,7 +290,7 @@ _BLANK = re.compile(r"\0\s*(?=\0)")
 def _whole_commands(name: str, given: Any) -> Sequence[str]:
     text = given if isinstance(given, str) else "\0".join(_texts(name, given))
     if _BLANK.search(f"\0{text}\0"):
-        raise ValueError(f"{name}: one of them is empty")
+        raise ValueError(f"{name}: one of the texts is empty")
     return Parts(text)
 
 
@@ -325,7 +325,7 @@ def _environment(name: str, value: Any) -> dict[str, str]:
         raise ValueError(f"{name} = {shown(value)}: expected names with texts")
     for key in value:
         if not key or "=" in key or "\0" in key:
-            raise ValueError(f"{name}: {shown(key)} is no name of a variable")
+            raise ValueError(f"{name}: {shown(key)} is not a variable's name")
     return {key: _text(f"{name}.{key}", each) for key, each in value.items()}
 
 

@@ -52,7 +52,7 @@ def take_lock(path: Path, owner: str) -> IO[str]:
     lock = os.fdopen(open_file(path, os.O_CREAT | os.O_RDWR), "r+", errors="replace")
     if os.fstat(lock.fileno()).st_size > _OWNER:  # it would be truncated
         lock.close()
-        raise ValueError(f"{path}: a lock has to be here, and this is no lock")
+        raise ValueError(f"{path}: this file must be a lock, and it is none")
     for _ in range(_LOOKS):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,7 +90,7 @@ class JournalFile:
                 self._lock = take_lock(self._lock_path(), str(os.getpid()))
             except BlockingIOError as owner:
                 told = f"{self.path}: another run writes to it (process {owner}); "
-                told += "--journal FILE gives this one a journal of its own"
+                told += "give this run another journal by --journal FILE"
                 raise JournalError(told) from None
             # left by a run that was killed while it made a journal
             self._new.unlink(missing_ok=True)

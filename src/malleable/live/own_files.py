@@ -19,7 +19,7 @@ def _owner(path: Path, found: os.stat_result) -> None:
     if found.st_uid != os.geteuid():
         raise ValueError(
             f"{path}: belongs to user {found.st_uid}, and you are user {os.geteuid()}; "
-            "only what is your own is used"
+            "only files that belong to you are used"
         )
 
 
@@ -88,5 +88,5 @@ def check_parent(folder: Path) -> None:
         _owner(folder, found)
     if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
         raise ValueError(
-            f"{folder}: everybody may rename files in it; take another folder, or chmod o-w it"
+            f"{folder}: every user may rename files in it; take another folder, or chmod o-w it"
         )

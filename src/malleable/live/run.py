@@ -130,7 +130,7 @@ class CommandRun:
         run = journal.run()
         if run.kind != "commands":
             raise JournalError(
-                f"{journal.path}: run {run.id} is of {run.kind}; go on with it in the same way"
+                f"{journal.path}: run {run.id} has {run.kind}; continue it as it was begun"
             )
         return cls(journal, run, recalled_jobs(journal, run), **options)
 
@@ -285,7 +285,7 @@ class CommandRun:
     def _short(self, why: str) -> None:
         tell, self.tell_shortage = self.tell_shortage, None
         if tell:
-            text = f"no room to start a task ({why}): fewer run at once, and the others are tried again"
+            text = f"no room to start a task ({why}): fewer tasks run at once, and the others are tried again"
             self.guard("the view of the run", lambda: tell(text))
 
     def _tell_failure(self, row: int, number: int, event: Event) -> None:

@@ -329,17 +329,17 @@ def _doubt(study: Study, rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Why the nearest simulation does not show that simulations can be believed; None if it does."""
     jobs = int(study.units.counted.sum())
     if not rows:
-        return "nothing was simulated of what ran"
+        return "no simulation has the policy that ran"
     if jobs < _ENOUGH:
         return f"the page counts {counted(jobs, 'job')}, and fewer than {_ENOUGH} tell nothing"
     nearest = rows[0]
     if not nearest["mean_ratio"] or not _NEAR[0] <= nearest["mean_ratio"] <= _NEAR[1]:
-        return "its mean response is another one"
+        return "its mean response differs too much"
     part, least = _NEAR_WAIT
     for name, what in _WAITS.items():
         real, made = nearest[f"recorded_{name}"], nearest[name]
         if abs(made - real) > max(part * real, least * nearest["recorded_mean_response"]):
-            return f"{what} of the waits is another one"
+            return f"{what} of the waits differs too much"
     return None
 
 
@@ -381,7 +381,11 @@ def _over_time(
     last = max((float(own.max()) for own in ends if len(own)), default=0.0)
     first = _first(study)
     if not last > first:
-        return {"missing": "Nothing lasts: there is no time to draw.", "time": [], "policies": {}}
+        return {
+            "missing": "All jobs start and end at one time: there is nothing to draw.",
+            "time": [],
+            "policies": {},
+        }
     edges = np.linspace(first, last, _WINDOWS + 1)
     found = {}
     for name, own in schedules.items():

@@ -116,7 +116,7 @@ def _waits(facts: Mapping[str, Any], subject: _Row, base: _Row, fair: _Row | Non
 def _simulated(facts: Mapping[str, Any]) -> tuple[str, _Row]:
     nearest = facts["trust"]["rows"][0]
     name = label(nearest["policy"])
-    which = "which ran" if facts["trust"]["recorded_policy"] else "the nearest to what ran"
+    which = "which ran" if facts["trust"]["recorded_policy"] else "the nearest to the record"
     return f"a simulation of {name}, {which},", nearest
 
 
@@ -125,7 +125,7 @@ def _distance(facts: Mapping[str, Any]) -> str:
     made, real = row["mean_response"], row["recorded_mean_response"]
     difference = change(real, made)
     return (
-        f"So far simulations can be believed here: {words} has a mean of {duration(made)}, the record"
+        f"So far simulations are close to the record here: {words} has a mean of {duration(made)}, the record"
         f" {duration(real)} ({difference})."
     )
 

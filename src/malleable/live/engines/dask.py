@@ -155,7 +155,10 @@ class Dask(Cluster):
             return f"the scheduler at {self._address()} does not answer; the client tries again"
         if self._threads == 0:
             return f"the scheduler at {self._address()} has no workers"
-        return "other tasks hold all workers of Dask, or none is as asked for" * self._stuck
+        return (
+            "other tasks hold all workers of Dask, or no worker has the requested resources"
+            * self._stuck
+        )
 
     def _address(self) -> str:
         scheduler = self._client.scheduler

@@ -71,7 +71,7 @@ class Ray(Cluster):
     ) -> None:
         own = {"num_cpus", "num_gpus", "num_returns", "name"} & options.keys()
         if own:
-            raise ValueError(f"{min(own)}: the engine's own; see resource and amount")
+            raise ValueError(f"{min(own)}: the engine sets it; see resource and amount")
         if not (isinstance(amount, (int, float)) and 0.0 < amount < math.inf):
             raise ValueError(f"amount = {amount!r}: expected a number above 0")
         super().__init__("Ray", slots)

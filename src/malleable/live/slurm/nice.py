@@ -68,7 +68,7 @@ class NiceOrder:
         self._pause = max(0, self._pause - 1)
         if self._strikes >= _TRIES:
             self._strikes, self._pause = 0, _PAUSE
-            self.trouble = "Nice does not move priorities here; Slurm's own order stands"
+            self.trouble = "Nice does not change priorities here; Slurm's own order holds"
 
     def moves(
         self, front: Sequence[Array], rest: Sequence[Array], own: Mapping[int, int]
@@ -83,7 +83,7 @@ class NiceOrder:
             ceiling = limit if array.number > last else limit - 1
             top = min(self._known[array.number].top, ceiling)
             if top < _LEAST:
-                self.trouble = "priorities are too low to be told apart; Slurm's own order stands"
+                self.trouble = "priorities are too low to separate arrays; Slurm's own order holds"
                 break
             slack = 0 if place < _EXACT else _SLACK
             level = array.priority if top - slack <= array.priority <= ceiling else top

@@ -82,11 +82,11 @@ def _script(job: Job, folder: Path, first: int) -> str:
 def _check(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if job.backups:
-            told = "a Slurm starts no backup tasks; malleable run does"
+            told = "Slurm starts no backup tasks; malleable run does"
             raise ValueError(f"job {job.name!r}: backups = true: {told}")
         for name in job.environment:
             if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-                raise ValueError(f"job {job.name!r}: {name!r} is no name of a shell's variable")
+                raise ValueError(f"job {job.name!r}: {name!r} is not a shell variable's name")
 
 
 def _largest_array(engine: Slurm) -> int:

@@ -189,7 +189,7 @@ def main(host: str, port: str) -> None:
     connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     connection.sendall(secret[:HALF])
     if read(connection, HALF) != secret[HALF:]:
-        sys.exit("this is not the engine that had the process started")
+        sys.exit("this engine did not start the process")
     found = receive(connection)
     if found is not None:
         (run_calls if found[0] == "call" else run_commands)(connection, found)
