@@ -14,14 +14,14 @@ namespace {
 // never fall, because rates are concave.
 class SecondsSaved {
  public:
-  // For the jobs `who`, which are rows of the speed-ups.
-  SecondsSaved(const SpeedupView& speedup, std::span<const std::size_t> who,
+  // `jobs`: rows of the speed-ups.
+  SecondsSaved(const SpeedupView& speedup, std::span<const std::size_t> jobs,
                std::span<const double> scale, std::span<const double> low,
                std::span<const double> high)
-      : speedup_(speedup), who_(who), scale_(scale), low_(low), high_(high) {}
+      : speedup_(speedup), gaining_(jobs), scale_(scale), low_(low), high_(high) {}
 
   double price(std::size_t j, double s) const {
-    const double now = speedup_.at(who_[j], s), more = speedup_.at(who_[j], s + 1.0);
+    const double now = speedup_.at(gaining_[j], s), more = speedup_.at(gaining_[j], s + 1.0);
     const double saved = scale_[j] * ((more - now) / (now * more));
     return saved > kTiny ? 1.0 / saved : kInfinity;
   }
@@ -49,7 +49,7 @@ class SecondsSaved {
 
  private:
   const SpeedupView& speedup_;
-  std::span<const std::size_t> who_;
+  std::span<const std::size_t> gaining_;
   std::span<const double> scale_, low_, high_;
 };
 
@@ -140,37 +140,37 @@ double LeftOverSlots::hand_out(const PeriodicJobs& jobs, std::span<double> slots
   mark(jobs, slots);
   low_.clear();
   high_.clear();
-  who_.clear();
+  gaining_.clear();
   double used = 0.0, most = 0.0, cheapest = kInfinity;
   for (std::size_t j = 0; j < n; ++j) {
     if (given_[j] == 0.0) continue;
     const double a = slots[j], high = jobs.high[j], worth = scale_[j];
-    scale_[who_.size()] = worth;
-    who_.push_back(j);
+    scale_[gaining_.size()] = worth;
+    gaining_.push_back(j);
     low_.push_back(a);
     high_.push_back(high);
     used += a;
     most += high;
     if (!curved) cheapest = std::min(cheapest, a * (a + 1.0) / worth);
   }
-  scale_.resize(who_.size());
-  if (who_.empty()) return left;
+  scale_.resize(gaining_.size());
+  if (gaining_.empty()) return left;
   const double capacity = left + used;
   given_.assign(low_.begin(), low_.end());
   if (curved) {
-    const SecondsSaved cost(jobs.speedup, who_, scale_, low_, high_);
-    for (std::size_t k = 0; k < who_.size(); ++k) {
+    const SecondsSaved cost(jobs.speedup, gaining_, scale_, low_, high_);
+    for (std::size_t k = 0; k < gaining_.size(); ++k) {
       cheapest = std::min(cheapest, cost.price(k, low_[k]));
     }
-    most = cost.total(cost.dearest(), 0, who_.size());
+    most = cost.total(cost.dearest(), 0, gaining_.size());
     select_units(cost, high_, capacity, used, most, cheapest, given_, units_);
   } else {
     select_units(ClosedForm(scale_, low_, high_), high_, capacity, used, most,
                  cheapest * (1.0 - kRounding), given_, units_);
   }
-  for (std::size_t k = 0; k < who_.size(); ++k) {
+  for (std::size_t k = 0; k < gaining_.size(); ++k) {
     left -= given_[k] - low_[k];
-    slots[who_[k]] = given_[k];
+    slots[gaining_[k]] = given_[k];
   }
   return left;
 }

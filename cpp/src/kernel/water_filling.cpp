@@ -237,7 +237,7 @@ double WaterFilling::end_next(Schedule& run) {
 }
 
 // Computes a new level, in O(jobs).
-void WaterFilling::share_anew(Schedule& run, std::span<const double> weight) {
+void WaterFilling::share_again(Schedule& run, std::span<const double> weight) {
   const auto finished = [&](Index j) { return run.finished(j); };
   std::erase_if(unfinished_, finished);
   if (run.problem.gang) {
@@ -288,7 +288,7 @@ void WaterFilling::plan(const Problem& problem, std::span<const double> weight,
       pour(problem, freed, run.slots);
       continue;
     }
-    share_anew(run, weight);
+    share_again(run, weight);
     growing_.reset(rank);
     stale = true;
   }

@@ -16,7 +16,7 @@ double attained(const PhaseState& s) {
 void ClusterGittins::begin(const ClusterState& state) {
   for (int pool = 0; pool < 2; ++pool) {
     index_[pool] = GittinsIndex{};
-    anew_[pool] = false;
+    stale_[pool] = false;
     rank_[pool].clear();
   }
   added(state, {});
@@ -28,7 +28,7 @@ void ClusterGittins::added(const ClusterState& state, std::span<const Index>) {
   between_.begin(state);
 }
 
-void ClusterGittins::keep(const ClusterState&, State& s) { s(index_, anew_, rank_); }
+void ClusterGittins::keep(const ClusterState&, State& s) { s(index_, stale_, rank_); }
 
 double ClusterGittins::rank_of(const ClusterState& state, Index job, int pool) const {
   const PhaseState& maps = state.phase(job, kMap);
@@ -38,16 +38,16 @@ double ClusterGittins::rank_of(const ClusterState& state, Index job, int pool) c
 }
 
 void ClusterGittins::look_at_history(const ClusterState& state) {
-  bool anew = false;
-  for (const Phase p : {kMap, kReduce}) anew |= index_[p].look(state.learned.work[p]);
-  if (anew) anew_[0] = anew_[1] = true;
+  bool changed = false;
+  for (const Phase p : {kMap, kReduce}) changed |= index_[p].look(state.learned.work[p]);
+  if (changed) stale_[0] = stale_[1] = true;
 }
 
 // Calls tell(job, rank) for all jobs whose ranks may have changed.
 template <typename Tell>
 void ClusterGittins::rank(const ClusterState& state, int pool, const Tell& tell) {
   look_at_history(state);
-  if (std::exchange(anew_[pool], false)) {
+  if (std::exchange(stale_[pool], false)) {
     for (const Index job : state.present) tell(job, rank_of(state, job, pool));
     return;
   }

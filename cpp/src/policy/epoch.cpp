@@ -279,10 +279,10 @@ void Epoch::decide_at(double now, double held) {
   instance_.begin();
   // Notes the slots held since the last decision; not earlier, so that a plan follows the keys of
   // that decision.
-  for (const std::int64_t id : held_anew_) {
+  for (const std::int64_t id : resized_) {
     if (const Index row = at_.jobs.find(id); row != kNone) refresh(row);
   }
-  held_anew_.clear();
+  resized_.clear();
   at_.jobs.sum_up();
   at_.grants.begin();
   moves_.begin(at_);
@@ -293,7 +293,7 @@ void Epoch::decide_at(double now, double held) {
   at_.grants.end([this](Index row, std::int64_t before) {
     at_.jobs.serve(row, at_.now, before);
     at_.jobs.move(row, at_.now, before, at_.grants[row]);
-    if (at_.options.hysteresis > 0.0) held_anew_.push_back(at_.jobs.id[row]);
+    if (at_.options.hysteresis > 0.0) resized_.push_back(at_.jobs.id[row]);
   });
   programs_.note(at_.jobs);
 }
@@ -368,7 +368,7 @@ Epoch::Assessment Epoch::assess() {
 }
 
 void Epoch::state(State& s) {
-  s(at_, version_, decided_, periodic_, programs_, equal_, held_anew_, by_key_, rule_);
+  s(at_, version_, decided_, periodic_, programs_, equal_, resized_, by_key_, rule_);
   key_rule_state(s, keys_);
   instance_.state(s, at_, !by_key_);
   if (at_.options.predictable) s(promised_);

@@ -77,8 +77,8 @@ bool TandemEpoch::overloaded() const {
          clock_.overloaded(options_.slots[kShuffling], kShuffling);
 }
 
-void TandemEpoch::Columns::check(bool anew) const {
-  if (anew) {
+void TandemEpoch::Columns::check(bool new_jobs) const {
+  if (new_jobs) {
     check_amounts("map", map, kWorkRange);
     check_amounts("shuffle", shuffle, kWorkRange);
   } else {

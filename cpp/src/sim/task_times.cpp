@@ -64,8 +64,8 @@ TaskTimes::Time TaskTimes::backup(Index job, Phase p, Index task, Index node, In
   auto other = static_cast<Index>(draw(kOther) * others);
   if (other >= task && others > 0.0) ++other;
   const double same = slowed(jobs_.seconds_of(p, job, task), first);
-  const double anew = slowed(jobs_.seconds_of(p, job, other), draw);
-  const double seconds = std::pow(same, inherent_) * std::pow(anew, 1.0 - inherent_);
+  const double independent = slowed(jobs_.seconds_of(p, job, other), draw);
+  const double seconds = std::pow(same, inherent_) * std::pow(independent, 1.0 - inherent_);
   return ends(job, p, seconds / jobs_.rate_on(cluster_, node, p, job), draw);
 }
 

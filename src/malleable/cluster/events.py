@@ -45,6 +45,8 @@ def _narrow(values: Any) -> tuple[int, bytes, int]:
 
 
 class EventWriter:
+    """Writes a file of events, call by call."""
+
     def __init__(self, path: str | PathLike[str], header: Mapping[str, Any]) -> None:
         # Without name and time of writing, so that the same calls are the same bytes.
         self._open = ExitStack()
@@ -66,6 +68,7 @@ class EventWriter:
 
 
 def checksum(ids: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> int:
+    """Checksum of a decision; a replay compares its own with the recorded one."""
     return zlib.crc32(slots.astype("<i8").tobytes(), zlib.crc32(ids.astype("<i8").tobytes()))
 
 

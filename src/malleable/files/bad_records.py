@@ -15,7 +15,7 @@ _VALUES = re.compile(r"'[^']*'|\d+")  # values may differ between messages of on
 
 
 class BadRecords:
-    """Counts malformed records (a ``noun``) and keeps the first of each kind. ``skip``: `settle` warns about
+    """Counts malformed records (a ``noun``) and keeps the first of each kind. ``skip``: `report` warns about
     them rather than raising an error."""
 
     def __init__(self, skip: bool = False, noun: str = "jobs") -> None:
@@ -31,7 +31,7 @@ class BadRecords:
             number, first = self._kinds.get(kind, (0, one_line(reason)))
             self._kinds[kind] = number + 1, first
 
-    def settle(self, where: str, good: int) -> None:
+    def report(self, where: str, good: int) -> None:
         """Raise ValueError or warn, if there was a malformed record; ``good`` others were read."""
         if not self.count:
             return

@@ -26,9 +26,9 @@ class Schedule(Protocol):
     now: float
     policy: str
     min_mode: str
-    live: bool
-    looped: bool
-    period: float
+    live: bool  # of an epoch: a job without work keeps its slots
+    looped: bool  # made by a loop that decides again at every event
+    period: float  # seconds for which the loop holds a decision; 0: none
     slots: Integers
     completion: Floats
     pieces: Mapping[str, npt.NDArray[Any]]

@@ -43,7 +43,7 @@ class MapReduceJobs(Table):
         Lengths of each job's reduce tasks [steps], at least 1; an empty list for a job without reduce
         tasks.
     arrival : array_like of int or int
-        Slot of arrival, from 1; the job may already run in it. Any order.
+        Step of arrival, from 1; the job may already run in it. Any order.
     name : sequence of str, optional
         ``job0``, ``job1``, ... by default.
     reduce_estimate : array_like of float, optional

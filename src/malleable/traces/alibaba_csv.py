@@ -81,7 +81,7 @@ def _read(file: File) -> Trace:
     flows = list(file.records(_flow, whole, "job"))
     if not flows and not file.bad.count:
         raise ValueError("no flow in it all of whose tasks ended inside the trace's window")
-    file.settle(len(flows), "flows")
+    file.check_records(len(flows), "flows")
     return trace_of_stages(flows, wall=True)
 
 

@@ -18,6 +18,7 @@ from malleable.traces.job_columns import Column, cells_of, clock, trace_of_cells
 from malleable.traces.trace import Trace
 from malleable.validation import check_keys, shown
 
+# Columns with the names of sacct, whose reader makes the trace.
 _TABLE = (
     Column("submit", "Submit"), Column("start", "Start"), Column("end", "End"), Column("run", "ElapsedRaw"),
     Column("slots", "AllocCPUS"), Column("tasks", "Tasks"), Column("requested", "Timelimit", clock),
@@ -31,7 +32,7 @@ def _looks(head: Head) -> bool:
 
 
 def _read(file: File) -> Trace:
-    check_keys("--columns: ", file.columns, [column.there for column in _TABLE], "column")
+    check_keys("--columns: ", file.columns, [column.name for column in _TABLE], "column")
     with file.text() as text:
         first = text.readline().lstrip("\ufeff")
         between = max(",;\t|", key=first.count)

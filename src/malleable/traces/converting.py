@@ -137,7 +137,7 @@ def usable(trace: Trace, faults: Mapping[int, str]) -> Integers:
         bad.add(f"job {row if trace.name is None else trace.name[row]}: {reason}")
     keep = np.ones(len(trace), dtype=bool) if trace.known is None else trace.known.copy()
     keep[list(faults)] = False
-    bad.settle(trace.where, int(keep.sum()))
+    bad.report(trace.where, int(keep.sum()))
     if trace.known is not None and not keep.any():
         reasons = left_out(trace, np.flatnonzero(keep))
         raise ValueError("no job is left" if not reasons else f"no job has ended: {reasons}")

@@ -114,7 +114,7 @@ class File:
                 raise
             made, good = None, len(sound)
         self.bad.noun = noun
-        self.bad.settle(self.where, good)
+        self.bad.report(self.where, good)
         return build(sound) if made is None else made
 
     def _sound(self, records: list[Record], build: Callable[[list[Record]], Table]) -> list[Record]:
@@ -128,10 +128,10 @@ class File:
         half = len(records) // 2
         return self._sound(records[:half], build) + self._sound(records[half:], build)
 
-    def settle(self, good: int, noun: str = "jobs") -> None:
+    def check_records(self, good: int, noun: str = "jobs") -> None:
         """After the last record: an error or a warning if any was malformed, an error if there is none."""
         self.bad.noun = noun
-        self.bad.settle(self.where, good)
+        self.bad.report(self.where, good)
         if not good:
             raise ValueError(f"empty, no {noun} in it")
 

@@ -66,7 +66,7 @@ def _read(file: File) -> Trace:
         numbers.extend(row)
         users.setdefault(row[1], user)
     time, job, task, kind = np.array(numbers, dtype=np.int64).reshape(-1, len(_FIELDS)).T
-    file.settle(len(time), "events")
+    file.check_records(len(time), "events")
     names, first, job = np.unique(job, return_index=True, return_inverse=True)
     arrival, latest = np.full(len(names), _AFTER), np.full(len(names), _BEFORE)
     np.minimum.at(arrival, job, time)

@@ -12,24 +12,22 @@ from malleable.traces.trace import Trace
 
 
 class Column(NamedTuple):
-    """A column: its name or path (``a/b``) there, sacct's name for it, and how a value becomes sacct's."""
+    """A column: its name or path (``a/b``) in the format, its name in sacct, and how a value becomes sacct's."""
 
-    there: str
-    here: str
+    name: str
+    sacct: str
     read: Callable[[Any], str] = str
 
 
 def cells_of(record: Any, table: Sequence[Column]) -> dict[str, str]:
     """A record by sacct's names, without what it does not say; of several columns the first counts."""
     cells: dict[str, str] = {}
-    for there, here, read in table:
+    for name, sacct, read in table:
         value = record
-        for step in (
-            [there] if isinstance(record, Mapping) and there in record else there.split("/")
-        ):
+        for step in [name] if isinstance(record, Mapping) and name in record else name.split("/"):
             value = value.get(step) if isinstance(value, Mapping) else None
-        if value not in (None, "") and here not in cells:
-            cells[here] = read(value)
+        if value not in (None, "") and sacct not in cells:
+            cells[sacct] = read(value)
     return cells
 
 

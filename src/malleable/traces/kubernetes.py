@@ -22,6 +22,7 @@ from malleable.traces.job_columns import Column, cells_of, trace_of_cells
 from malleable.traces.trace import Trace
 
 _STATES = {"Completed": "COMPLETED", "Failed": "FAILED", "Aborted": "FAILED", "Running": "RUNNING"}
+# Columns with the names of sacct, whose reader makes the trace.
 _TABLE = (
     Column("metadata/uid", "JobID"), Column("metadata/name", "JobName"), Column("metadata/namespace", "User"),
     Column("spec/queue", "Partition"), Column("metadata/creationTimestamp", "Submit"),

@@ -32,6 +32,7 @@ def _moment(text: str) -> str:
 
 
 _STATES = {"NEW": "PENDING", "SUBMITTED": "PENDING", "ABORTED": "CANCELLED"}
+# Columns with the names of sacct, whose reader makes the trace.
 _TABLE = (
     Column("status", "State", lambda status: _STATES.get(status, status)),
     Column("process", "JobID"), Column("name", "JobID", lambda name: name.partition(" (")[0]),

@@ -26,6 +26,7 @@ def _nodes(text: str) -> str:
     return f"{sum(int(found[1] or 1) * int(found[2] or 1) for found in parts if found)}"
 
 
+# Columns with the names of sacct, whose reader makes the trace.
 _TABLE = (
     Column("ctime", "Submit"), Column("start", "Start"), Column("end", "End"),
     Column("resources_used.walltime", "Elapsed"), Column("Resource_List.walltime", "Timelimit"),

@@ -185,7 +185,7 @@ def _read(file: File) -> Trace:
 
 
 def trace_of(file: File, jobs: list[_Job]) -> Trace:
-    file.settle(len(jobs))
+    file.check_records(len(jobs))
     named = sorted(zip(_names(jobs), jobs, strict=True), key=lambda pair: pair[1].submit)
     jobs = [job for _, job in named]
     map_tasks, map_runs, _ = zip(*(job.map for job in jobs), strict=True)

@@ -299,7 +299,7 @@ class _Jobs:
 def trace_of(file: File, elements: Iterable[Element], groups: Iterable[str] = _GROUPS) -> Trace:
     """The jobs of a file; ``groups`` are what texts of elements stand for after user and program."""
     found = _Jobs(elements)
-    file.settle(len(found.names))
+    file.check_records(len(found.names))
     arrival = np.full(len(found.names), np.inf)
     np.minimum.at(arrival, found.job, found.numbers[0])
     order = np.argsort(arrival, kind="stable")

@@ -35,6 +35,7 @@ def _tres(given: Any) -> str:
     return ",".join(f"{name}={count}{'M' * (name == 'mem')}" for name, count in pairs if count)
 
 
+# Columns with the names of sacct, whose reader makes the trace.
 _TABLE = (
     Column("cluster", "Cluster"), Column("association/cluster", "Cluster"),
     Column("user", "User"), Column("association/user", "User"),

@@ -224,7 +224,7 @@ def _read(file: File) -> Trace:
     flows = list(file.records(log.flow, log.jobs.items(), "Job ID ="))
     if not flows and not file.bad.count:
         raise ValueError("no Spark job in it that ran to its end")
-    file.settle(len(flows), "flows")
+    file.check_records(len(flows), "flows")
     return trace_of_stages(flows, log.user, log.program, per_second=1000.0, wall=True)
 
 

@@ -52,7 +52,7 @@ def _amount(field: str, cell: Any) -> float:
 
 def _read(file: File) -> Trace:
     jobs = list(file.records(_parse))
-    file.settle(len(jobs))
+    file.check_records(len(jobs))
     jobs.sort(key=lambda job: job[1][0])
     arrival, _, bytes_in, shuffled, _ = np.array([numbers for _, numbers in jobs]).T.copy()
     maps, reduces, names = Phase(bytes=bytes_in), Phase(bytes=shuffled), [name for name, _ in jobs]

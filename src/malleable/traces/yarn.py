@@ -18,6 +18,7 @@ from malleable.traces.job_columns import Column, cells_of, of_ms, trace_of_cells
 from malleable.traces.trace import Trace
 
 _STATES = {"FINISHED": "COMPLETED", "KILLED": "CANCELLED", "FAILED": "FAILED", "RUNNING": "RUNNING"}
+# Columns with the names of sacct, whose reader makes the trace.
 _TABLE = (
     Column("id", "JobID"), Column("user", "User"), Column("name", "JobName"), Column("queue", "Partition"),
     Column("state", "State", lambda state: _STATES.get(f"{state}", "PENDING")),

@@ -158,7 +158,8 @@ class FlowBound {
   KeySort sorter_;
   std::vector<double> due_, level_due_, work_, shift_, high_, point_, earliest_, at_;
   std::vector<Index> by_release_;
-  std::vector<std::pair<double, Index>> here_;  // by slope a unit of work, ~flow
+  // a heap of present flows: (slope per unit of work, ~flow)
+  std::vector<std::pair<double, Index>> here_;
   MeanBusyTime mean_busy_time_;
   Problem jobs_;
   Penalties shifted_;

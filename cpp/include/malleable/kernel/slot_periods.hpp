@@ -3,11 +3,11 @@
 // A decision that holds for P seconds wastes what a job cannot use within them: with w slot-seconds
 // left the job needs q = ceil(w / P) slot-periods, however they are spread, and slots beyond q
 // would idle when it ends. So every policy gets maxima of max(m, min(M, q)). The slots left over
-// go, one by one, to the job that gains most: v w / (a (a + 1)) by one more than a slots. Only jobs
-// that end within the period gain anything; all others are at their maxima. If the speed-up is
-// below linear, q is the fewest slots that do w within P. Caps: O(J). Left-over slots: O(J)
-// expected (kernel unit_selection), and a factor of the logarithm of the slots if a speed-up is
-// below linear.
+// go, one by one, to the job that gains most: v w / (a (a + 1)) by one more than a slots, where v
+// is the value of ending a second earlier. Only jobs that end within the period gain anything; all
+// others are at their maxima. If the speed-up is below linear, q is the fewest slots that do w
+// within P. Caps: O(J). Left-over slots: O(J) expected (kernel unit_selection), and a factor of the
+// logarithm of the slots if a speed-up is below linear.
 #pragma once
 
 #include <span>
@@ -59,7 +59,7 @@ class LeftOverSlots {
  private:
   void mark(const PeriodicJobs& jobs, std::span<const double> slots);
 
-  std::vector<std::size_t> who_;  // jobs that gain
+  std::vector<std::size_t> gaining_;  // jobs that gain
   std::vector<double> low_, high_, scale_, given_;
   std::vector<Unit> units_;
 };

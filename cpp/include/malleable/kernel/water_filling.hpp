@@ -46,7 +46,7 @@ class WaterFilling {
   struct Schedule;
   void hold_changed(Schedule& run);
   double end_next(Schedule& run);
-  void share_anew(Schedule& run, std::span<const double> weight);
+  void share_again(Schedule& run, std::span<const double> weight);
   void know_growing(const Schedule& run);
 
   std::vector<Index> active_, unfinished_, changed_;

@@ -52,7 +52,7 @@ class ClusterGittins final : public ClusterPolicy {
   bool by_user_;
   // By phase: the index of each class, and the number of phases that it was computed from.
   GittinsIndex index_[2];
-  bool anew_[2] = {false, false};  // by pool: indices have changed since its last decision
+  bool stale_[2] = {false, false};  // by pool: indices have changed since its last decision
   UserShares between_;
   std::vector<double> rank_[2];  // by_user: by job
   std::vector<double> usable_;

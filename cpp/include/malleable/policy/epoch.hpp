@@ -184,7 +184,7 @@ class alignas(kLine) Epoch {
   UnknownSizes unknown_;
   std::string rule_ = "none";
   bool by_key_ = false;                 // keys_ made the last decision, and has its order
-  LineVector<std::int64_t> held_anew_;  // ids whose slots the last decision changed
+  LineVector<std::int64_t> resized_;  // ids whose slots the last decision changed
   TermColumns left_out_;                // defaults of new jobs
   std::vector<std::int64_t> all_slots_;
 };

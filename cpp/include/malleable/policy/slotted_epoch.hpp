@@ -49,15 +49,15 @@ class SlottedEpoch {
     // `rows` kAnyLength: columns of new jobs; the first column gives their number.
     template <typename Self, typename Visit>
     static void each(Self& self, std::size_t rows, Visit&& visit) {
-      const bool anew = rows == kAnyLength;
-      visit("maps", self.maps, rows, !anew);
-      if (anew) rows = self.size();
-      visit("reduces", self.reduces, rows, !anew);
-      visit("running", self.running, rows, !anew);
+      const bool new_jobs = rows == kAnyLength;
+      visit("maps", self.maps, rows, !new_jobs);
+      if (new_jobs) rows = self.size();
+      visit("reduces", self.reduces, rows, !new_jobs);
+      visit("running", self.running, rows, !new_jobs);
       visit("map_left", self.map_left, rows, true);
-      visit("reduce_left", self.reduce_left, rows, !anew);
+      visit("reduce_left", self.reduce_left, rows, !new_jobs);
     }
-    void check(bool anew) const;
+    void check(bool new_jobs) const;
   };
 
   using Changes = Columns;

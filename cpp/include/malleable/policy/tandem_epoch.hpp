@@ -65,15 +65,15 @@ class TandemEpoch {
     // `rows` kAnyLength: columns of new jobs; the first column gives their number.
     template <typename Self, typename Visit>
     static void each(Self& self, std::size_t rows, Visit&& visit) {
-      const bool anew = rows == kAnyLength;
-      visit("map", self.map, rows, !anew);
-      if (anew) rows = self.size();
-      visit("shuffle", self.shuffle, rows, !anew);
+      const bool new_jobs = rows == kAnyLength;
+      visit("map", self.map, rows, !new_jobs);
+      if (new_jobs) rows = self.size();
+      visit("shuffle", self.shuffle, rows, !new_jobs);
       visit("ready", self.ready, rows, true);
       visit("max_map_slots", self.max_map_slots, rows, true);
       visit("max_shuffle_slots", self.max_shuffle_slots, rows, true);
     }
-    void check(bool anew) const;
+    void check(bool new_jobs) const;
   };
   using Changes = Columns;
   // Adds jobs, whose sizes are the work left now; fills `ids`. Throws before anything changes. If

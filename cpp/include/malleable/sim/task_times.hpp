@@ -47,10 +47,11 @@ class TaskTimes {
 
   ClusterView cluster_;
   ClusterJobsView jobs_;
+  // The options of these names (sim/cluster_options).
   double noise_, straggler_share_, straggler_factor_, failure_, inherent_;
   bool copies_;  // reduce tasks copy in their slots
   std::uint64_t seed_;
-  // numbers of attempts; empty: nothing is drawn
+  // by job, phase and task: number of attempts so far; empty: nothing is drawn
   std::vector<std::array<std::vector<std::uint16_t>, 2>> attempts_;
 };
 

@@ -5,6 +5,8 @@
 namespace malleable {
 namespace {
 
+// The literal policy: every decision makes a whole plan, with the last order as a start, and gives
+// the slots with which the plan begins.
 class FlowPlanned final : public FlowRule {
  public:
   const char* name() const override { return "planned"; }
@@ -17,7 +19,7 @@ class FlowPlanned final : public FlowRule {
     of.plan(at, warm_, at.options.hysteresis, plan_.emplace());
     rows.assign(plan_->order.begin(), plan_->order.end());
   }
-  // The plan's slots.
+  // Gives the slots that the plan has now.
   void serve(FlowShares& to, std::span<const Index> order, std::vector<std::int64_t>&) override {
     wanted_.clear();
     std::size_t next = 0;

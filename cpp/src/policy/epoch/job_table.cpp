@@ -155,7 +155,7 @@ double JobTable::believed_left(std::size_t row) const {
 }
 
 // A job with nothing left, of which nothing was ever done, has not outlived its estimate.
-double JobTable::left_anew(std::size_t row, double told) {
+double JobTable::left_now(std::size_t row, double told) {
   const double believed = believed_left(row);
   const bool outlives = told == 0.0 && believed >= kWorkRange.least;
   if (outlives && !outlived[row]) outliving_.push_back(id[row]);

@@ -40,7 +40,7 @@ bool KeyRule::applies(const Scene& at) const {
 }
 
 void KeyRule::select(Scene& at, std::span<const double> key) {
-  at.grants.choose_anew();
+  at.grants.clear_chosen();
   selection_.run(key, at.jobs.room, at.capacity() - at.jobs.minima,
                  [&](Index row, double slots) { at.grants.choose(row, slots); });
   at.grants.give_chosen(at.jobs);

@@ -30,7 +30,7 @@ class alignas(kLine) Grants {
   void begin();
   void stay();
   // Sets slots beyond minima for few jobs: choose() them, then give the slots.
-  void choose_anew() { chosen_.clear(); }
+  void clear_chosen() { chosen_.clear(); }
   void choose(Index row, double slots) { chosen_.push_back({row, slots}); }
   void give_chosen(const JobTable& jobs);
   // Sets the slots of every row: slots_of(row).

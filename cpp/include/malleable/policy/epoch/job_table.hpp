@@ -212,10 +212,10 @@ class JobTable {
     return pages_[static_cast<std::size_t>(of) / kPage].rows[static_cast<std::size_t>(of) % kPage];
   }
   double believed_left(std::size_t row) const;
-  double left_anew(std::size_t row, double told);
+  double left_now(std::size_t row, double told);
   // The work left that counts if a caller says that `told` is left.
   double stated_left(std::size_t row, double told) {
-    return told > 0.0 && !outlived[row] ? told : left_anew(row, told);
+    return told > 0.0 && !outlived[row] ? told : left_now(row, told);
   }
   void set_work(std::size_t row, double left) {
     all_work_error_ += all_work + left;
