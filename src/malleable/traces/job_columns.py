@@ -12,7 +12,7 @@ from malleable.traces.trace import Trace
 
 
 class Column(NamedTuple):
-    """A column: its name or path (``a/b``) in the format, its name in sacct, and how a value becomes sacct's."""
+    """A column: name or path (``a/b``) in the format, name in sacct, and how a value becomes sacct's."""
 
     name: str
     sacct: str
