@@ -23,11 +23,8 @@ from malleable.cluster.matching import match_classes as match_classes
 from malleable.simulation import simulate as simulate
 from malleable.results import SimulationResult as SimulationResult
 from malleable.cluster.nodes import Cluster as Cluster
-from malleable.cluster.table import (
-    ClusterJobs as ClusterJobs,
-    cluster_flows as cluster_flows,
-    generate_cluster_jobs as generate_cluster_jobs,
-)
+from malleable.cluster.table import ClusterJobs as ClusterJobs, cluster_flows as cluster_flows
+from malleable.cluster.generate import generate_cluster_jobs as generate_cluster_jobs
 from malleable.tandem.table import (
     MapShuffleJobs as MapShuffleJobs,
     MapShuffleStream as MapShuffleStream,

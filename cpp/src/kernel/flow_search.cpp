@@ -186,7 +186,7 @@ std::uint64_t FlowSearch::improve(std::vector<FlowRecipe>& recipes, Score& best,
   stop_ = &stop;
   goal_ = bound > -kInfinity ? bound + 2e-9 * std::fabs(bound) : bound;
   if (active_.size() < 2 || best.value <= goal_) return 0;
-  // Flows without work stand behind, where no move touches them.
+  // Flows without work go last, where no move touches them.
   for (FlowRecipe& recipe : recipes) {
     std::stable_partition(recipe.order.begin(), recipe.order.end(),
                           [&](Index j) { return problem_->volume[j] > 0.0; });
@@ -194,7 +194,7 @@ std::uint64_t FlowSearch::improve(std::vector<FlowRecipe>& recipes, Score& best,
   FlowRecipe top = recipes[0];
   for (const FlowRecipe& start : recipes) {
     if (exhausted() || best.value <= goal_) break;
-    // A start may take a quarter of the remaining effort, so that perturbations get their share.
+    // A start may take a third of the remaining effort, so that perturbations get their share.
     const std::uint64_t all = effort_;
     effort_ = std::min(all, tried_ + std::max<std::uint64_t>((all - tried_) / 3, 1));
     FlowRecipe recipe = start;

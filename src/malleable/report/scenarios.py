@@ -24,6 +24,8 @@ Tell = Callable[[int, int], None]
 
 
 class Scenario(NamedTuple):
+    """A simulation of the page, by its ``key``; ``whole``: its schedule is kept, too."""
+
     key: Key
     jobs: ClusterJobs
     units: Units

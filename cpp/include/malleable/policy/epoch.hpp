@@ -183,9 +183,9 @@ class alignas(kLine) Epoch {
   CostlyMoves moves_;
   UnknownSizes unknown_;
   std::string rule_ = "none";
-  bool by_key_ = false;                 // keys_ made the last decision, and has its order
+  bool by_key_ = false;               // keys_ made the last decision, and has its order
   LineVector<std::int64_t> resized_;  // ids whose slots the last decision changed
-  TermColumns left_out_;                // defaults of new jobs
+  TermColumns left_out_;              // defaults of new jobs
   std::vector<std::int64_t> all_slots_;
 };
 

@@ -166,7 +166,8 @@ void Start::count_area(const Scene& at, std::size_t row) {
   if (static_cast<double>(at.jobs.max_slots[row]) > need) shrinks_ += area;
 }
 
-// Reads changes since the last decision, and sums over present jobs on their minima.
+// Reads changes since the last decision, and sums over present jobs on their minima. Jobs with a
+// negative D (ahead_) have come since.
 void Start::look(const Scene& at) {
   area_ = shrinks_ = minima_ = guaranteed_ = mean_ = longest_ = 0.0;
   waiting_ = 0;
@@ -186,7 +187,7 @@ void Start::look(const Scene& at) {
   if (waiting_ > 0) mean_ /= static_cast<double>(waiting_);
 }
 
-// Takes in new rows; D of each is the time of the work that was present before.
+// Takes in new rows. The D of each (ahead_) is the time of the work that was present before it.
 void Start::meet(const Scene& at) {
   rows_.clear();
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {

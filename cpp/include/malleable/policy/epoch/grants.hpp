@@ -25,8 +25,8 @@ class alignas(kLine) Grants {
   // The job's minimum has changed.
   void touch(std::int64_t id) { touched_.push_back(id); }
 
-  // Begins a decision. One of the next two calls then sets it; without such a call it equals the
-  // last one.
+  // Begins a decision, which gives the same slots as the last one until give_chosen() or give_all()
+  // is called. stay(): the last decision again, with no job changed.
   void begin();
   void stay();
   // Sets slots beyond minima for few jobs: choose() them, then give the slots.
