@@ -17,7 +17,7 @@ void queue(Bytes& bytes) {
   options.overlap = bytes.chance(200);
   options.weighted = options.policy == TandemPolicy::kShare && bytes.chance(128);
   options.estimated = bytes.chance(100);
-  options.bounce = options.estimated && bytes.chance(128);
+  if (options.estimated) bytes.chance(128);  // keeps the meaning of inputs
   if (options.policy == TandemPolicy::kShare)
     options.most_mapping = bytes.chance(128) ? -1 : bytes.integer(1, 4);
   options.buckets = bytes.integer(0, 8);

@@ -23,7 +23,7 @@ NONE = np.empty(0)
 def makers():
     yield (
         "Epoch",
-        lambda kind: _core.Epoch(4, False, kind, "flex", "guarantee", 0.0, None, 0.0, None),
+        lambda kind: _core.Epoch(4, False, kind, "flex", "guarantee", 0.0, None, 0.0, None, False),
     )
     for name in ("flex", "flowflex"):
         yield name, partial(_cluster_policy, name)

@@ -93,7 +93,7 @@ def busy_objects():
     queue = _core.TandemQueue("max-srpt", 1, records=True)
     none, ones = np.empty(0), np.ones(50)
     bound = _core.SrptBound()
-    slotted = _core.SlottedSim(3, "asrpt", False, True, False)
+    slotted = _core.SlottedSim(3, "asrpt", False, True)
     row = np.zeros(1, dtype=np.int64)
     return {
         "TandemBatch": [

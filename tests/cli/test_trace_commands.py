@@ -63,14 +63,12 @@ def test_malformed_records_are_named_then_left_out(name, capsys, monkeypatch, tm
         ("simulate trace --model cluster --load 1 --max-size 64", "a larger --max-size"),
         ("simulate trace --model slotted --max-size 64", "a larger --max-size"),
         ("demo --trace trace --max-size 64", "a larger --max-size"),
-        ("simulate flat --model slotted", "(--step-seconds S says it)"),
-        ("simulate free --model cluster --load 1", "(--read task_seconds=S cuts its work"),
+        ("simulate flat --model slotted", "(--read slot=S says it)"),
     ],
 )
 def test_advice_in_words_of_the_command_line(command, advice, tmp_path, monkeypatch, capsys):
     (tmp_path / "trace").write_text(SWIM)
     (tmp_path / "flat").write_text(rumen("a", 0, 9, [(5, 5)]))
-    (tmp_path / "free").write_text('{"flows": [{"jobs": [{"work": 3}]}]}')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SWIM.encode())))
     check_one_line(call(capsys, *command.split()), advice)
@@ -138,7 +136,7 @@ def test_a_bar_on_a_terminal(tmp_path):
     os.close(master)
     assert "planning 3,000 jobs" in seen
     assert "0:00:0" in seen
-    assert "/3000" in seen  # candidates
+    assert "100%" in seen
 
 
 # figures ----------------------------------------------------------------------------------------------

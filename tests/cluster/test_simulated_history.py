@@ -29,7 +29,7 @@ def mean(result):
 
 def test_later_days_know_what_earlier_days_learnt(tmp_path):
     first, later, told = [], [], []
-    for seed in range(8):
+    for seed in range(24):
         options = {"cluster": CLUSTER, "rng": seed, "estimates": "learn"}
         learnt = None
         for before in range(3):

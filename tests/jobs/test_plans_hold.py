@@ -77,8 +77,8 @@ def plan_of(seed):
         moves = {"hysteresis": 0.5} if policy == "flex" and rng.random() < 0.3 else {}
         epoch = mb.Epoch(slots, objective, policy, min_mode=mode, period=period, **moves)
     else:
-        told = float(rng.choice([0.0, 0.3, 1.0, 4.0]))
-        epoch = mb.Epoch(slots, str(rng.choice(STEADY)), min_mode=mode, predictable=told)
+        error = float(rng.choice([0.01, 0.3, 1.0, 4.0]))
+        epoch = mb.Epoch(slots, str(rng.choice(STEADY)), min_mode=mode, predictable=error)
     return decided(rng, epoch, slots, now, period).plan()
 
 

@@ -96,7 +96,7 @@ def test_a_simulation_of_what_ran_is_the_record(tmp_path, recorded):
     _, facts = made(tmp_path, sacct(110, widths=[16], arrays=True), "--quick")
     nearest = facts["trust"]["rows"][0]
     assert nearest["policy"] == "fifo" and nearest["mean_ratio"] == pytest.approx(1.0, abs=1e-9)
-    assert nearest["within_fifth"] == 1.0 and "can be believed" in " ".join(facts["verdict"])
+    assert nearest["within_fifth"] == 1.0 and "close to the record" in " ".join(facts["verdict"])
 
 
 SWF = "; MaxProcs: 64\n" + "".join(
@@ -147,7 +147,7 @@ def test_what_backfill_ran_is_found_again(tmp_path, seed):
     nearest = facts["trust"]["rows"][0]
     assert nearest["policy"] == facts["baseline"] == "easy"
     assert nearest["mean_ratio"] == 1.0 and nearest["within_fifth"] == 1.0
-    assert facts["trust"]["doubt"] is None and "can be believed" in " ".join(facts["verdict"])
+    assert facts["trust"]["doubt"] is None and "close to the record" in " ".join(facts["verdict"])
     rows = {row["policy"]: row for row in facts["table"]["rows"]}
     assert rows[facts["subject"]]["mean_response"] <= rows["easy"]["mean_response"]
     assert rows["auto"]["mean_response"] <= rows["easy"]["mean_response"]
@@ -169,7 +169,7 @@ def test_nothing_is_simulated_twice(tmp_path, monkeypatch):
 def test_few_jobs_are_no_reason_to_believe(tmp_path):
     _, facts = made(tmp_path, _easy_log(1, count=60), "--quick")
     assert "counts 60 jobs" in facts["trust"]["doubt"]
-    assert "can be believed" not in " ".join(facts["verdict"])
+    assert "close to the record" not in " ".join(facts["verdict"])
 
 
 def test_jobs_can_be_declared_malleable_or_rigid(tmp_path):

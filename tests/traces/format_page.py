@@ -23,8 +23,8 @@ def table() -> str:
     for stem in formats._MODULES:
         module = importlib.import_module(f"malleable.traces.{stem}")
         for column in getattr(module, "_TABLE", ()):
-            there = f"`{column.there}`" if column.there else "number of the line"
-            cells = (module.FORMAT.name, there, f"`{column.here}`", _conversion(column))
+            there = f"`{column.name}`" if column.name else "number of the line"
+            cells = (module.FORMAT.name, there, f"`{column.sacct}`", _conversion(column))
             rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 

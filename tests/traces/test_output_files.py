@@ -177,7 +177,7 @@ def test_a_python_call_writes_the_path_that_it_is_given() -> None:
         is not None
         and parameter.default is not inspect.Parameter.empty
     }
-    assert len(defaults) >= 14
+    assert len(defaults) >= 12
     assert {name: given for name, given in defaults.items() if given is not True} == {}
 
 

@@ -157,10 +157,10 @@ void TandemEpoch::refresh(Row row) {
   // More work may be ready than an estimate has left.
   const bool waits = job.ready > 0.0 || (shuffles && !maps);
   const double slack = kRounding * (map_size + shuffle_size);
-  const auto left = [&](Station at) {
-    return job.left[at] == 0.0 ? 0.0 : seen_left(job.left[at], job.size[at], slack);
+  const auto left = [&](Station at, bool any) {
+    return any ? seen_left(job.left[at], job.size[at], slack) : 0.0;
   };
-  const Seen seen{left(kMapping), left(kShuffling)};
+  const Seen seen{left(kMapping, maps), left(kShuffling, shuffles || job.ready > 0.0)};
   Both<TandemRank> rank{map_rank(options_.policy, seen, job.shuffle_heavy, job.sequence),
                         shuffle_rank(options_.policy, seen, job.shuffle_heavy, job.sequence)};
   for (const Station at : kStations) {

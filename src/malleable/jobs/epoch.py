@@ -359,7 +359,8 @@ class Epoch(PlannedEpoch):
             As `add` returned them.
         work : array_like, optional
             Work left [slot-seconds], up to 1e15; less than 1e-12 is a rounding error and counts as 0.
-        min_slots, max_slots, weight, deadline, sla, speedup, restart... : optional
+        min_slots, max_slots, weight, deadline, sla, speedup : optional
+        restart, restart_grow, restart_shrink, restart_slot : optional
             As in `malleable.Jobs`. Jobs that have a program take no ``speedup``.
         """
         columns: dict[str, Any] = {

@@ -14,7 +14,7 @@ void FlowShares::hand(Job& job, double most) {
 
 template <typename Visit>
 void FlowShares::each_spent(Flow& flow, const Visit& visit) {
-  // held: ready jobs of the flow whose work has run out.
+  // held: ready jobs of the flow without work that has done none.
   if (flow.held == 0 || at.waits(flow)) return;
   for (Job& job : flow.jobs) {
     if (free > 0.0 && job.ready && at.left(job) == 0.0) visit(job);

@@ -16,19 +16,19 @@ struct FlowShares {
   double free = static_cast<double>(at.slots);
 
   void hand(Job& job, double most);
-  // Gives a slot to every ready job whose work has run out, as long as there are slots. Returns
-  // whether there is such a job.
+  // Gives a slot to every ready job without work that has done none, as long as there are slots.
+  // Returns whether there is such a job.
   bool hold();
   // Hands free slots down the order of flows: each job up to its maximum, or to `limit` (by row) if
   // given.
   void fill(std::span<const Index> ordered, std::span<const std::int64_t> limit = {});
-  // Then to jobs whose work has run out.
+  // Then to jobs without work that has done none.
   void serve_spent(std::span<const Index> ordered);
   // Splits the slots of joined phases by the work that each has left, within their maxima.
   void split_phases();
 
  private:
-  // Visits ready jobs of a flow whose work has run out while slots are free.
+  // Visits ready jobs of a flow without work that has done none while slots are free.
   template <typename Visit>
   void each_spent(Flow& flow, const Visit& visit);
 };

@@ -65,8 +65,8 @@ class FlowTable {
     SpeedupColumns speedup = {};          // of jobs; empty: all are linear
     bool leaves = false, touched = true;  // touched: derived data must be computed again
     bool fresh = true;                    // added since the last decision
-    // Derived: volume and alone as in FlowProblem; ready jobs whose work has run out; jobs that can
-    // run, longest path first.
+    // Derived: volume and alone as in FlowProblem; ready jobs without work that has done none; jobs
+    // that can run, longest path first.
     double volume = 0.0, alone = 0.0;
     Index held = 0;
     std::vector<Index> queue = {};
