@@ -13,7 +13,7 @@ namespace {
 
 bool is_optimal(double value, double bound) { return value <= bound + kOptimal * std::fabs(bound); }
 
-// One half is the paper's (figure 6, step 5).
+// One half is printed in Nagarajan et al. 2013 (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
 constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
 constexpr std::size_t kMostRecipes = 6;  // recipes that the local search starts from
@@ -124,7 +124,7 @@ void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
   order_by(due_, recipe.order);
 }
 
-// The paper's own schedule. For sums the cells must be built before.
+// The literal schedule. For sums the cells must be built before.
 void FlowFlex::literal(FlowRecipe& recipe) {
   const std::size_t f = problem_->flows();
   if (!strict_due_.empty() && strict_.pure()) {  // figure 5
@@ -279,7 +279,7 @@ void FlowFlex::begin(const FlowProblem& problem, const Penalties& penalties, Agg
   tries_ = std::clamp<std::size_t>(60'000 / (problem.jobs() + 1), 2, 60);
 }
 
-// The paper's own schedule comes first; sums try other shares than its one half.
+// The literal schedule comes first; sums try other shares than its one half.
 double FlowFlex::take_literal() {
   const bool sum = aggregate_ == Aggregate::kSum;
   if (sum) {

@@ -80,7 +80,8 @@ Made finish_with(const ClusterRequest& r) {
   made->set_queue(best_order(r));
   return made;
 }
-// If slots are of two kinds, or all jobs have minima, flows are served stage by stage.
+// If slots are of two kinds, or all jobs have minima, flows are served stage by stage. The policy
+// of set_queue serves rigid jobs, that of set_unlike nodes of unlike kinds.
 Made auto_with(const ClusterRequest& r) {
   const bool by_stage = !r.generic || r.options.start_together() || r.options.at_least_one ||
                         r.options.pool_minimum > 0.0;

@@ -414,8 +414,8 @@ void TandemEpoch::line_up_flows() {
       // the job waits at the station itself
       if (stations_[kShuffling].first[part.row] < kInfinity) continue;
       const double rate = part.share * jobs_[part.row].ratio();
-      // As printed in the paper, the first job keeps others from shuffling even if it has nothing
-      // to shuffle.
+      // As printed in Lin et al. 2013, the first job keeps others from shuffling even if it has
+      // nothing to shuffle.
       if (rate > 0.0 || !lends_) flow_[c].push_back({part.row, rate});
     }
     const std::vector<TandemRank>& rank = stations_[kShuffling].rank;

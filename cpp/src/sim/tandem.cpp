@@ -339,8 +339,8 @@ TandemQueue::Portions TandemQueue::portions() {
   Portions all;
   all.lends = options_.conserving;
   if (!split_) return all;
-  // If every job seems to have only one phase, the paper's shares leave nothing for a job that
-  // still has both: then it takes what is left over, even as printed.
+  // If every job seems to have only one phase, the shares of Lin et al. 2013 leave nothing for a
+  // job that still has both: then it takes what is left over, even as printed.
   const double heavy = split_share(beta());
   all.lends |= heavy == 1.0;
   all.map = {heavy, 1.0 - heavy};

@@ -5,7 +5,8 @@
 // the class's jobs stated for this type), which counts like one finished task. A task that finishes
 // on a type corrects the estimate of this type, and by its ratio to the guess, those of all types.
 // Beyond `kWindow` finished tasks the oldest fade. O(1) an arrival for each type and O(1) a task;
-// O(types) a class queried. Memory: O(classes x types). Source: adaptive, section 6.2, 1 and 2.
+// O(types) a class queried. Memory: O(classes x types). Source: Rasooli and Down 2011, section 6.2,
+// 1 and 2.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,9 @@
-// Stage 2 of FlowFlex, strict deadlines (section 4.2, figure 5): chains one after another, each
-// pseudo-job as early and as wide as the slots that are still free allow.
+// Stage 2 of FlowFlex (Nagarajan, Wolf, Balmin, Hildrum 2013, section 4.2, figure 5), strict
+// deadlines. Each flow is a chain of pseudo-jobs (flow_chains.hpp: parts of its schedule on
+// unlimited slots in which the same jobs run). Chains are placed one after another, each pseudo-job
+// as early and as wide as the free slots allow.
 //
-// The utilisation histogram is a list of intervals with their free slots. A union-find jumps over
+// The histogram of used slots is a list of intervals with their free slots. A union-find jumps over
 // full intervals, so a chain meets a full interval once; in every other interval that it passes it
 // runs at its own maximum. O(pseudo-jobs log pseudo-jobs) as long as few intervals are partly free
 // at once; otherwise each chain also costs the intervals that it passes at full speed.
@@ -17,8 +19,8 @@
 
 namespace malleable {
 
-// height[k] slots for the pseudo-job segment[k] from start[k] to end[k], in order of time within a
-// flow. Times count from `now`.
+// Piece k: the pseudo-job segment[k] has height[k] slots from start[k] to end[k], in order of time
+// within a flow. Times count from `now`.
 struct ChainPieces {
   std::vector<std::size_t> offset;  // position in the order -> its first piece
   std::vector<Index> flow;          // by position
@@ -44,8 +46,8 @@ class DeadlineGreedy {
   // which has room for the completion of every pseudo-job, its pieces are appended.
   double place(const FlowChains& chains, Index flow, double release, ChainPieces* pieces = nullptr);
 
-  // All chains in `order`; completion[flow] counts from now. done(flow, completion) may end the run
-  // by returning false.
+  // Places all chains in `order` and calls done(flow, completion) for each, completion counted from
+  // now, which may end the run by returning false.
   template <typename Done>
   void run(const FlowProblem& problem, const FlowChains& chains, std::span<const Index> order,
            Done done, ChainPieces* pieces = nullptr) {

@@ -1,11 +1,12 @@
 // A schedule that meets deadlines whenever any schedule does: water-filling with integer slots.
 //
-// Every job holds its minimum until min(W_j/m_j, D_j). Jobs that need more are poured, earliest
-// deadline first, into the lowest part of the profile of used slots on [0, D_j], at most M_j - m_j
-// high. The profile never rises with time. If the water level falls between two integers, the first
-// part of the filled stretch gets the higher one: capacities and maxima are integers, so this costs
-// later jobs nothing, and slots stay whole at all times. Filled stretches merge, so pouring is O(1)
-// amortised except for stretches that a maximum keeps apart.
+// Job j has the work W_j, from m_j to M_j slots, and the deadline D_j. It holds its minimum until
+// min(W_j/m_j, D_j). Jobs that need more are poured, earliest deadline first, into the lowest part
+// of the profile of used slots on [0, D_j], at most M_j - m_j high. The profile never rises with
+// time. If the water level falls between two integers, the first part of the filled stretch gets
+// the higher one: capacities and maxima are integers, so this costs later jobs nothing, and slots
+// stay whole at all times. Filled stretches merge, so pouring is O(1) amortised except for
+// stretches that a maximum keeps apart.
 //
 // A second pass pulls every job forward, in the same order, into free slots: no slot that a job can
 // use now stays idle, and no completion gets later. O(J (pieces per job)) typically, O(J^2) at

@@ -1,6 +1,7 @@
 // The exact deadline test for malleable jobs, and what follows from it for max objectives.
 //
-// If job j must end by D_j, then by time t at least
+// Job j has the work W_j, and runs on m_j to M_j slots; there are S slots. If it must end by D_j,
+// then by time t at least
 //   f_j(t) = max( min(W_j, m_j t),  W_j - M_j max(0, D_j - t) )
 // of its work is done: its minimum forces the head, its maximum the tail. All deadlines can be met
 // if and only if W_j <= M_j D_j for all j and sum_j f_j(t) <= S t for all t. Necessity is plain.
@@ -11,8 +12,8 @@
 //
 // The least L whose deadlines D_j(L) = latest time with penalty <= L pass the test is therefore the
 // malleable optimum of a max objective: Newton steps on the most overloaded time, from below, so
-// that every step is a lower bound. (Lemma 1 of the FLEX paper fails for capped jobs; this takes
-// its place.)
+// that every step is a lower bound. (Lemma 1 of FLEX, Wolf et al. 2010, fails for capped jobs; this
+// takes its place.)
 #pragma once
 
 #include <span>

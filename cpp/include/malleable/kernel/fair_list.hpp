@@ -1,5 +1,6 @@
-// FAIR over flows (FlowFlex, section 5.1): at every moment integer water-filling over the ready
-// jobs: min(level, maximum) slots each, and the slots left over one each by index.
+// FAIR over flows (FlowFlex: Nagarajan et al. 2013, section 5.1): at every moment integer
+// water-filling over the ready jobs: min(level, maximum) slots each, and the slots left over one
+// each by index.
 //
 // Whenever jobs end or come, slots are shared again (kernel water_filling): O(jobs that are ready)
 // an event.

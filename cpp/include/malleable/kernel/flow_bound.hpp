@@ -4,16 +4,16 @@
 // each as late as the longest path behind it allows, could do there at the given slots; and by t
 // seconds after its release at most H(t), each as early as possible. Both are the work of a queue
 // that is served at the rate of all slots. From these two profiles follow
-//   max  a level L sets deadlines D_j(L); by time t at least V_j - U_j(D_j - t) of flow j is done,
-//   and
-//        all of them together no more than the slots could do by t, given when jobs can start at
-//        all. The least L that passes at every t is a bound: Newton steps on the time that is
-//        overloaded most. (The paper's second bisection, section 5.1, tests the squashed area at
-//        the deadlines only.)
+//   max  a level L sets deadlines D_j(L). By time t at least V_j - U_j(D_j - t) of the work V_j of
+//        flow j is done, and all of them together no more than the slots could do by t, given when
+//        jobs can start at all. The least L that passes at every t is a bound: Newton steps on the
+//        time that is overloaded most. (The second bisection of Nagarajan, Wolf, Balmin, Hildrum
+//        2013, section 5.1, tests the squashed area at the deadlines only.)
 //   sum  mean busy times: C_j >= B_j + (mean time left to the end of a flow's work, at least
 //        int (V - U) / V), so the mean-busy-time program bounds flows as it bounds jobs. If flows
-//        come later and pay in straight lines, the least mean busy times on one machine as fast as
-//        all slots, which serves the flows that are here by slope a unit of work, are a bound, too.
+//        are released over time and penalties are linear, the least mean busy times on one machine
+//        as fast as all slots, which serves present flows by slope per unit of work (largest
+//        first), are a bound, too.
 //   sum of steps  every flow chooses which of its steps it meets; the work that this forces by
 //        certain times must fit. Multipliers for those times give the linear relaxation, a
 //        depth-first search with them the whole numbers, as long as its nodes last.
@@ -86,9 +86,10 @@ class FlowBound {
   // The penalties if every flow had all slots to itself.
   double alone(const Penalties& penalties, Aggregate aggregate) const;
 
-  // Completions (from now) on one machine as fast as all slots, which serves the flow with least
-  // work left for its slope (penalties that are not linear: least work left): a list in the order
-  // of these completions decides like a loop that serves flows by work left. O(flows log flows).
+  // Completions (from now) on one machine as fast as all slots, which serves the flow with the
+  // least work left over the slope of its penalty (penalties that are not linear: the least work
+  // left). A list in the order of these completions decides as a loop that serves flows by work
+  // left does. O(flows log flows).
   void ends_by_work_left(const Penalties& penalties, std::span<double> end);
 
   // Lower bounds of the completions, from now.
@@ -106,6 +107,8 @@ class FlowBound {
   void append(WorkProfiles& profiles, double limit);
   void shape(std::size_t j);
   double forced(std::size_t j, double due, double t) const;
+  // How much rounding of times may change the work that flow j is forced to have done by t, and the
+  // work that all flows can have done by t.
   double blur(std::size_t j, double due, double t) const;
   double blur(double t) const;
   struct Peak {

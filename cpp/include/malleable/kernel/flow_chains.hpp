@@ -1,4 +1,5 @@
-// Stage 1 of FlowFlex (section 4.1): general precedence becomes a chain of pseudo-jobs.
+// Stage 1 of FlowFlex (Nagarajan et al. 2013, section 4.1): general precedence becomes a chain of
+// pseudo-jobs.
 //
 // With unlimited slots, each job runs at its maximum as early as it can start, and a flow takes as
 // long as its critical path. That pseudo-schedule is cut wherever a job starts or ends. Between two

@@ -54,7 +54,7 @@ class IndexedHeap {
   Index top() const { return heap_[0].item; }
   double top_key() const { return heap_[0].key; }
 
-  // Would `item` with this key still come first if the top were its only rival gone?
+  // Would the top item still come first if its key were `key`? That is: is it before all others?
   bool before_second(double key, Index item) const {
     const Entry entry{key, rank_[item], item};
     return std::none_of(heap_.begin() + 1, heap_.begin() + std::min(heap_.size(), kWays + 1),

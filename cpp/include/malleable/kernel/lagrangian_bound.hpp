@@ -1,8 +1,9 @@
 // A lower bound on any sum of penalties from prices for the work done by certain times, and the
 // completions that jobs would choose at these prices.
 //
-// A job that ends by C has done at least f(t; C) of its work by t (see demand_bound.hpp), and all
-// jobs together no more than S t. With any multipliers l_k >= 0 for times t_k, therefore,
+// There are S slots; a job has the work W, at least m and at most M slots. A job that ends by C has
+// done at least f(t; C) of its work by t (see demand_bound.hpp), and all jobs together no more than
+// S t. With any multipliers l_k >= 0 for times t_k, therefore,
 //   sum_j min_C ( penalty_j(C) + sum_k l_k f_j(t_k; C) )  -  sum_k l_k S t_k
 // is a bound. Between a penalty's break points the inner function is concave except for kinks at
 // t_k + (W - min(W, m t_k)) / M, so that its minimum is exact over few completions, and prefix sums
@@ -37,8 +38,9 @@ class LagrangianBound {
   }
 
   // Prepares for an instance, with at most so many times: quantiles of the break points and of
-  // `completion`, some schedule's, from problem.now. `earliest` as earliest_completions says. False
-  // if there is nothing to do: custom penalties, or no time at which anything is forced.
+  // `completion`, some schedule's, from problem.now. `earliest`: for each job the earliest
+  // completion conceivable (earliest_completions() in demand_bound.hpp). False if there is nothing
+  // to do: custom penalties, or no time at which anything is forced.
   bool begin(const Problem& problem, const Penalties& penalties, std::span<const double> earliest,
              std::span<const double> completion, std::size_t times);
 

@@ -1,8 +1,10 @@
 // A lower bound on sums of penalties that rise with time, such as tardiness, from a price of slots
 // that has a density; and the completions that jobs would choose at these prices.
 //
-// As in lagrangian_bound.hpp, but the multipliers of "no more than S t is done by t" are a density
-// l(t), constant on cells of [0, T], where T is the end of all work on all slots:
+// S is the number of slots; W, m and M are the work and the least and most slots of a job. By t no
+// more than S t can be done. As in lagrangian_bound.hpp, this limit has a price, but here the
+// prices are a density l(t), constant on cells of [0, T], where T is the end of all work on all
+// slots:
 //   sum_j min_C ( penalty_j(C) + int_0^T l f_j(t; C) dt )  -  S int_0^T l t dt
 // is a bound for any l >= 0; f_j is the work forced by t (demand_bound.hpp). The error is of second
 // order in the width of the cells, that of multipliers at single times of first order. With
@@ -32,9 +34,9 @@ class LagrangianDensity {
   static constexpr std::size_t kFewest = 32;  // cells
 
   // Prepares for an instance that has no custom penalties; all must outlive the calls below.
-  // `completion`: some schedule's, from problem.now; `earliest` as earliest_completions says. Steps
-  // and bounds over many jobs ask now and then whether to stop; if so, they change and return
-  // nothing.
+  // `completion`: some schedule's, from problem.now; `earliest`: for each job the earliest
+  // completion conceivable (earliest_completions() in demand_bound.hpp). Steps and bounds over many
+  // jobs ask now and then whether to stop; if so, they change and return nothing.
   void begin(const Problem& problem, const Penalties& penalties, std::span<const double> earliest,
              std::span<const double> completion, const std::function<bool()>& stop);
   // Later steps look at about `jobs` jobs, or at all.
@@ -44,9 +46,9 @@ class LagrangianDensity {
   // One step towards `value`, which some schedule reaches.
   void step(double value);
 
-  // The bound of all jobs at the best prices (-infinity if it was stopped), and the completions
-  // that they choose (infinite: the job gives up). `parts` > 1: at prices interpolated over so many
-  // parts of each cell.
+  // The bound of all jobs at the best prices (-infinity if it was stopped), and in `due` the
+  // completions that they choose (infinite: the job gives up). `parts` > 1: at prices interpolated
+  // over so many parts of each cell.
   double bound(std::size_t parts, std::span<double> due);
   // The average of the completions that jobs chose in the last steps, if these looked at all jobs;
   // otherwise empty.
@@ -72,7 +74,7 @@ class LagrangianDensity {
   void add_forced(std::size_t j, double completion, double count);
   void change(double at, double level, double ramp);
   void sum_prices();
-  double rooms() const;
+  double rooms() const;  // the price of all the work that slots could do: S int l t dt
   double evaluate();
   double last_of(std::size_t row) const;
   bool stops(std::size_t jobs) const;  // asks `stop` each time so many jobs were looked at

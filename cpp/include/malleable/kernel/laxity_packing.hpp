@@ -4,9 +4,9 @@
 // Jobs hold their minima and slack goes down the order, as in malleable_packing.hpp, with one more
 // rule: from its latest start a job gets its maximum and keeps it until it ends. Its latest start
 // is the time from which it needs its maximum all the time: L = (M D - W - m t) / (M - m) for a job
-// with W left at t that holds m slots until then. The slots are taken from the last jobs in the
-// order that hold more than their minimum. If they do not suffice, the job stays at its place in
-// the order.
+// with the deadline D, at most M slots, and W left at t, that holds m slots until then. The slots
+// are taken from the last jobs in the order that hold more than their minimum. If they do not
+// suffice, the job stays at its place in the order.
 //
 // If deadlines are tight only for few jobs at a time, the order decides everything else: with the
 // order of deadlines every table of due_table(n, 1) (benchmarks/instances) is solved. Give no

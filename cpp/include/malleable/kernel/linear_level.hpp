@@ -6,8 +6,8 @@
 // The work forced before a time t falls with the level L and is convex in it, so a Newton step at
 // any t ends at or below the least level: steps go up from below. One pass at the time that was
 // full before gives such a step. A pass over cells of time (256 for each doubling) then adds up, by
-// cell, where what is forced turns: this gives the excess over S t at all borders, and the next
-// step is at the border where it is largest.
+// cell, where what is forced turns: this gives the excess over S t (the work of all S slots) at all
+// borders, and the next step is at the border where it is largest.
 //
 // O(J) for each of the passes, of which there are three or four from a level that is near, and some
 // ten otherwise.

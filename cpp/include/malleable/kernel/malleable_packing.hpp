@@ -1,4 +1,5 @@
-// Malleable Packing Scheme (FLEX, section 3.1, figure 3): a priority order becomes a schedule.
+// Malleable Packing Scheme (FLEX: Wolf and others 2010, section 3.1, figure 3): a priority order
+// becomes a schedule.
 //
 // At every completion each unfinished job holds its minimum and the slack goes down the order,
 // filling jobs to their maximum; at most one job is partly filled. As jobs leave, slack only grows,

@@ -57,6 +57,7 @@ class MarginalGains {
   };
   Step next(const Ask& ask, std::size_t k) const;
   double at_price(const Ask& ask, std::size_t k, double price) const;
+  // Gives what jobs take at the highest price of a slot at which all fits; returns the free rest.
   double start_high(const Ask& ask, double free);
   void climb(const Ask& ask, double free);
   void give_rest(const Ask& ask, double free);
@@ -65,7 +66,7 @@ class MarginalGains {
   SpeedupHulls hulls_;
   std::vector<Step> heap_;
   std::vector<Index> blocked_;  // jobs whose next step did not fit
-  std::vector<double> high_;
+  std::vector<double> high_;    // slots of each job at that highest price
 };
 
 }  // namespace malleable

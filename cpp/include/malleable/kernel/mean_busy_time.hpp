@@ -1,6 +1,7 @@
 // A lower bound on sum_j lambda_j C_j, and on any convex sum, from mean busy times and minima.
 //
-// Let A_j(t) be the work of job j done by time t. In every schedule
+// C_j is the completion of job j, W_j its work, m_j and M_j its least and most slots, and S the
+// number of all slots. Let A_j(t) be the work of job j done by time t. In every schedule
 //   min(W_j, m_j t) <= A_j(t) <= min(W_j, M_j t)   and   sum_j A_j(t) <= S t,
 // so at each t by itself sum_j rho_j A_j(t) is at most what a greedy filling by decreasing rho
 // gives: upper limits for jobs before a frontier, lower limits behind it. The frontier only moves

@@ -1,4 +1,5 @@
-// The minimum-cost flow of FlowFlex (section 4.2, figures 6 and 7), exact, with its duals.
+// The minimum-cost flow of FlowFlex (Nagarajan et al. 2013, section 4.2, figures 6 and 7), exact,
+// with its duals.
 //
 // Flows j hand V_j units of work to cells of time t; a unit in cell t costs c_jt, which never falls
 // with t, and cell t takes at most `room[t]` units. Work may always move to an earlier cell. This

@@ -12,7 +12,7 @@
 //
 // Lateness below 0 is not reduced further, because that wastes slots on jobs that have time. Minima
 // are handed out first. O(J) a test of deadlines (see periodic_level), some twenty tests for a
-// least level; giving up O(J log J); slots O(J) expected. Source: ours.
+// least level; giving up O(J log J); slots O(J) expected. Not from a paper.
 #pragma once
 
 #include <cstdint>

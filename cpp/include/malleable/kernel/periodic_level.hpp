@@ -1,8 +1,10 @@
 // Whether a loop that decides every P seconds and holds its slots may meet deadlines: the deadline
-// test in whole slot-periods.
+// test in whole slot-periods. (A level of penalties is a deadline for every job, so this tests
+// whether the level can be reached.)
 //
-// A job that must end by D = (K + f) P from now, K whole and 0 <= f < 1, can do at most M P in each
-// later period and M f P in period K. So during the periods 0 ... k together it holds at least
+// There are S slots; a job has w slot-seconds of work left and may have at most M slots. If it must
+// end by D = (K + f) P from now, K whole and 0 <= f < 1, it can do at most M P in each whole period
+// before K and M f P in period K. So during the periods 0 ... k together it holds at least
 //   must(k) = max(0, ceil(w / P - M f) - M (K - 1 - k))     for k < K
 // slot-periods, and from K on ceil(w / P), or M K + ceil((w - M K P) / (f P)) if the K whole
 // periods do not suffice. Deadlines can be met only if w <= M D for every job and sum_j must_j(k)
@@ -10,8 +12,8 @@
 // is linear in k between these events, so only events and the periods before them are tested.
 // Minima are left out, which makes the test weaker.
 //
-// O(J) a test if slots are busy for fewer periods than there are jobs, otherwise O(J log J).
-// Source: ours.
+// O(J) a test if slots are busy for fewer periods than there are jobs, otherwise O(J log J). Not
+// from a paper.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +29,9 @@ namespace malleable {
 struct PeriodicNeed {
   double first = 0.0, start = 0.0;  // from period `first` on; `start` in that period
   double slope = 0.0;               // more in each later period below `edge`
-  double edge = 0.0, whole = 0.0;   // so many just before period `edge` are `whole`
-  double total = 0.0;               // from period `edge` on
+  // The period of the deadline. Just before it the need is `whole`; in it, it jumps to `total`.
+  double edge = 0.0, whole = 0.0;
+  double total = 0.0;  // from period `edge` on
 
   double at(double k) const {
     if (k >= edge) return total;

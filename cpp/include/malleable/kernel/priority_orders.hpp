@@ -1,5 +1,6 @@
 // Priority orders to pack by, built from the penalties' slopes, jumps and inverses rather than from
-// a metric's name (FLEX, section 3.1, "metric-specific schemes"; the paper leaves them out).
+// a metric's name (FLEX: Wolf et al. 2010, section 3.1, "metric-specific schemes", which leaves
+// them out).
 //
 // Each is a key per job, sorted; O(J log J). W is the remaining work, p its time on all slots W/S,
 // e the earliest completion, D the last time at which the penalty is still at its least (infinite

@@ -28,6 +28,7 @@ class ReadyJobs {
       jobs_left_[j] = static_cast<Index>(problem.job_offset[j + 1] - problem.job_offset[j]);
       if (jobs_left_[j] > 0) arrivals_.push_back(static_cast<Index>(j));
     }
+    // released: all flows have arrived
     if (!problem.released) {
       std::stable_sort(arrivals_.begin(), arrivals_.end(),
                        [&](Index a, Index b) { return problem.release[a] < problem.release[b]; });

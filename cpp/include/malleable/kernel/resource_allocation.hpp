@@ -1,14 +1,16 @@
-// Separable resource allocation (FLEX, section 3.1): slots fixed for each job's life.
+// Separable resource allocation (FLEX: Wolf et al. 2010, section 3.1): slots fixed for each job's
+// life.
 //
-//   minimise  sum_j F_j(s_j)  or  max_j F_j(s_j)   over integers  m_j <= s_j <= M_j, sum_j s_j <=
-//   S,
+//   minimise  sum_j F_j(s_j)  or  max_j F_j(s_j)
+//   over integers  m_j <= s_j <= M_j,  sum_j s_j <= S,
 //
-// with F_j non-increasing. The next slot of job j has a price: minus the gain F_j(s) - F_j(s+1) for
-// convex sums, minus F_j(s) for every max objective (the current worst is served first). A convex
-// penalty of W / r(s) is convex for any concave rate r. Prices of one job never fall, so the
-// cheapest units are a solution (kernel unit_selection). Where F = w W/s the number of units below
-// a price has a closed form. O(J) expected, and log(M - m) more for other functions. Equal prices
-// go to the lower index.
+// with F_j non-increasing: the penalty of job j on s_j of the S slots, with m_j and M_j its least
+// and most slots. The next slot of job j has a price: minus the gain F_j(s) - F_j(s+1) for convex
+// sums, minus F_j(s) for every max objective (the current worst is served first). A convex penalty
+// of W / r(s), the seconds of work W at the rate r(s), is convex for any concave rate r. Prices of
+// one job never fall, so the cheapest units are a solution (kernel unit_selection). If F = w W/s, w
+// being the weight, the number of units below a price has a closed form. O(J) expected, and log(M -
+// m) more for other functions. Equal prices go to the lower index.
 //
 // Sums whose first differences are not monotone make a multiple-choice knapsack. Its linear
 // relaxation is solved, and rounded down to whole options: the sum exceeds the least one by less

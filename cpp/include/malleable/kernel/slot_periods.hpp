@@ -1,13 +1,13 @@
 // Slots that are held for a period: caps at whole slot-periods, and the slots left over.
 //
 // A decision that holds for P seconds wastes what a job cannot use within them: with w slot-seconds
-// left the job needs q = ceil(w / P) slot-periods, however they are spread, and slots beyond q
-// would idle when it ends. So every policy gets maxima of max(m, min(M, q)). The slots left over
-// go, one by one, to the job that gains most: v w / (a (a + 1)) by one more than a slots, where v
-// is the value of ending a second earlier. Only jobs that end within the period gain anything; all
-// others are at their maxima. If the speed-up is below linear, q is the fewest slots that do w
-// within P. Caps: O(J). Left-over slots: O(J) expected (kernel unit_selection), and a factor of the
-// logarithm of the slots if a speed-up is below linear.
+// left a job that may have m to M slots needs q = ceil(w / P) slot-periods, however they are
+// spread, and slots beyond q would idle when it ends. So every policy gets maxima of max(m, min(M,
+// q)). The slots left over go, one by one, to the job that gains most: v w / (a (a + 1)) by one
+// more than a slots, where v is the value of ending a second earlier. Only jobs that end within the
+// period gain anything; all others are at their maxima. If the speed-up is below linear, q is the
+// fewest slots that do w within P. Caps: O(J). Left-over slots: O(J) expected (kernel
+// unit_selection), and a factor of the logarithm of the slots if a speed-up is below linear.
 #pragma once
 
 #include <span>

@@ -1,9 +1,10 @@
 // The shortest makespan of a batch in the overlapping tandem queue (Lin et al. 2013, section 3.1).
 //
-// Served in one order at both stations, job k of the order ends at F_k = max(F_{k-1} + y_k, X_k)
-// with X_k the map work of the first k: its shuffle phase follows those before it and cannot end
-// before its map phase does. (A job without shuffle work ends at X_k in any case, an empty job at
-// 0.) Jobs with y >= x first make the makespan max(sum x, sum y), which no schedule can beat. O(n).
+// A job has x seconds of map and y of shuffle work. Served in one order at both stations, job k of
+// the order ends at F_k = max(F_{k-1} + y_k, X_k) with X_k the map work of the first k: its shuffle
+// phase follows those before it and cannot end before its map phase does. (A job without shuffle
+// work ends at X_k in any case, an empty job at 0.) Jobs with y >= x first make the makespan
+// max(sum x, sum y), which no schedule can beat. O(n).
 #pragma once
 
 #include <span>

@@ -18,8 +18,8 @@
 // traces (benchmarks/results/mechanisms.md).
 //
 // A phase costs O(1), an estimate O(1) with at most 30 Newton steps. Memory: O(groups + users).
-// Sources: overlap, section 4.3 (estimates); the censored likelihood of a log-normal (Cohen,
-// Technometrics 1959, for the normal).
+// Sources: Lin et al. 2013, section 4.3 (estimates); the censored likelihood of a log-normal
+// (Cohen, Technometrics 1959, for the normal).
 #pragma once
 
 #include <algorithm>

@@ -1,12 +1,13 @@
-// The time-indexed network of FlowFlex (section 4.2) on a grid that follows the costs.
+// The time-indexed network of FlowFlex (Nagarajan et al. 2013, section 4.2) on a grid that follows
+// the costs.
 //
 // Cells end at even steps and wherever some flow's cost bends or jumps (perhaps between whole
 // numbers), as far as the work reaches. A cell's room is the most work that the flows could do in
 // it, given when their jobs can start; at most its length times the slots. A unit of flow j in a
-// cell costs w_j(max(time, earliest completion)) / V_j, where the time is the cell's left end for a
-// bound (all work in a cell is done after its left end) and the right end for deadlines that can be
-// kept (the paper's figure 6). O((flows + cells) log cells) and the rows written; flows x cells for
-// a caller's own penalties.
+// cell costs w_j(max(time, earliest completion)) / V_j, where w_j is its penalty, V_j its work, and
+// the time is the cell's left end for a bound (all work in a cell is done after its left end) and
+// the right end for deadlines that can be kept (as in figure 6). O((flows + cells) log cells) and
+// the rows written; flows x cells for a caller's own penalties.
 #pragma once
 
 #include <span>

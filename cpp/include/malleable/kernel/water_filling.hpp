@@ -1,4 +1,5 @@
-// Integer water-filling: the fair scheduler's allocation (FLEX, section 1), with weights.
+// Integer water-filling: the fair scheduler's allocation (FLEX: Wolf et al. 2010, section 1), with
+// weights w_j. Job j has from m_j to M_j of the S slots.
 //
 //   x_j = clamp(level w_j, m_j, M_j)  with  sum_j x_j = min(S, sum_j M_j),
 //

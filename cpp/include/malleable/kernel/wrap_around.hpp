@@ -1,4 +1,5 @@
-// Stage 3 of FlowFlex (section 4.3): a schedule of pseudo-jobs becomes one of the jobs themselves.
+// Stage 3 of FlowFlex (Nagarajan et al. 2013, section 4.3): a schedule of pseudo-jobs becomes one
+// of the jobs themselves.
 //
 // While a pseudo-job holds h of its r slots, its jobs share that rectangle (slots x time) in
 // proportion to their maxima. They are laid into it row by row (McNaughton's wrap-around rule). If

@@ -88,7 +88,7 @@ struct ClusterView {
 struct ClusterColumn {
   // Entries: one a row; one more than rows (offsets into the next column); any number.
   enum class Length : std::uint8_t { kRows, kOffsets, kAny };
-  // Whether schedulers are given the column, or only simulations.
+  // The column is given to schedulers and simulations, or to only one of them.
   enum class Of : std::uint8_t { kBoth, kSchedulerOnly, kSimulation };
 
   const char* name;

@@ -1,6 +1,6 @@
 // One decision's flows in the form that the kernels read: times from `now`, maxima cut to the
-// slots, jobs in topological order, and two lower bounds of each flow's length (FlowFlex, section
-// 3): the total load and the critical path.
+// slots, jobs in topological order, and two lower bounds of each flow's length (FlowFlex: Nagarajan
+// et al. 2013, section 3): the total load and the critical path.
 #pragma once
 
 #include <cstddef>

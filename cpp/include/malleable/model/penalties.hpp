@@ -2,8 +2,9 @@
 //
 // Job j owns rows offset[j] .. offset[j+1]. Row r is the line value[r] + slope[r] (t - at[r]); the
 // first row reaches back to minus infinity, every later row applies to t > at[r]. A job without
-// rows uses the caller's own function. Every metric of the FLEX paper (section 2.1) has this form,
-// so kernels and policies ask about slopes, jumps and inverses, never about a metric's name.
+// rows uses the caller's own function. Every metric of FLEX (Wolf et al. 2010, section 2.1) has
+// this form, so kernels and policies ask about slopes, jumps and inverses, never about a metric's
+// name.
 //
 // A time t meets a break point d when t <= d + 1e-9 max(1, |d|).
 #pragma once

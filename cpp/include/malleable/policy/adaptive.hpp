@@ -1,9 +1,9 @@
-// Which job does a free slot of a heterogeneous cluster run? The adaptive scheduler (the paper of
-// 2011).
+// Which job does a free slot of a heterogeneous cluster run? The adaptive scheduler (Rasooli and
+// Down 2011).
 //
 // Jobs belong to classes. A matching (linear programs, section 6.2, 3) suggests classes for each
 // resource: a node type by default, a single node as printed. Choosing for a slot of node n
-// (section 6.2, 4; the paper's text leaves out the rule, docs/internals/deviations.md has ours):
+// (section 6.2, 4, whose text leaves out the rule; docs/internals/deviations.md has ours):
 //   1. of the users below their minimum share with a waiting job in a class suggested by the first
 //      matching (jobs of such users only), the one with the largest (minimum - running) x priority;
 //   2. with fallback: the same question for any class, since minimum shares come first;
@@ -139,15 +139,15 @@ class Adaptive {
   bool has_slots(Index node) const { return slots_[0][node] + slots_[1][node] > 0; }
   Index class_of(Index job) const { return jobs_[job].job_class; }
   std::int64_t solves() const { return solves_; }
-  // By class and resource: 0: first matching, 1: second matching. The time from which a node with a
-  // free slot gets a job in any case; infinity if none waits.
+  // The time from which a node with a free slot gets a job in any case; infinity if none waits.
   double overdue(int pool) const;
+  // `which` is 0 for the first matching, 1 for the second one.
   bool suggested(int which, Index job_class, Index resource) const;
   double share(int which, Index job_class, Index resource) const;
   double arrival_rate(Index job_class, double now, bool minimum) const {
     return estimates_.rate(job_class, now, minimum);
   }
-  // The paper's mu: jobs a second that a node could serve. The scarcer pool decides.
+  // Jobs a second that a node could serve (mu in Rasooli and Down). The scarcer pool decides.
   double execution_rate(Index job_class, Index resource) const;
   const ClassEstimates& estimates() const { return estimates_; }
   // Solves again if a rate moved, or `always`. A matcher that throws changes nothing.

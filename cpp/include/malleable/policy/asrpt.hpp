@@ -5,8 +5,10 @@
 //
 // ASRPT (algorithm 1) grants machines in four turns, each in the order of available work: the work
 // left, reduce alone once the last map task has run, ties to the earlier job.
-//   1 a task that runs and may not be interrupted keeps its machine 2 map tasks that the virtual
-//   SRPT runs in this step 3 reduce tasks that may start 4 map tasks left
+//   1  a task that runs and may not be interrupted keeps its machine
+//   2  map tasks that the virtual SRPT runs in this step
+//   3  reduce tasks that may start
+//   4  map tasks left
 // A plan is for one step: machines of earlier virtual steps that the cluster could not give are not
 // made up for. O((s + g) log n) a decision with s jobs in the virtual step, g grants and n live
 // jobs; O(log n) a change.

@@ -1,4 +1,4 @@
-// The schedulers that FLEX is measured against (FLEX, sections 1 and 4).
+// The schedulers that FLEX is measured against (Wolf et al. 2010, sections 1 and 4).
 //
 // FIFO packs by arrival and obeys maxima only. FAIR shares slots by integer water-filling, again at
 // every completion. WDEQ is FAIR with weights and knows no sizes (see water_filling.hpp). FIFO: O(J

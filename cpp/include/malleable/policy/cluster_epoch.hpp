@@ -1,4 +1,5 @@
-// FLEX, FAIR, WDEQ and FIFO on a cluster: epochs of maps and of reduces (FLEX, section 4.2).
+// FLEX, FAIR, WDEQ and FIFO on a cluster: epochs of maps and of reduces (Wolf et al. 2010, section
+// 4.2).
 //
 // Each pool of slots has an epoch of its own, which sees a job while a phase of it is ready there:
 // its work left as estimated, as many slots at most as it has unfinished tasks. Ties go to the job

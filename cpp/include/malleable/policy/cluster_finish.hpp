@@ -23,8 +23,8 @@
 //
 // Nodes that leave or come, and slots that change, count at once: no job waits for a kind without
 // slots. A change of a job takes O(kinds + log jobs), a choice O(nodes + users + kinds x jobs that
-// refuse); nodes are looked at only if several have free slots. Source: adaptive, sections 6.1 and
-// 6.2, with its linear programs left out.
+// refuse); nodes are looked at only if several have free slots. Source: Rasooli and Down 2011 (the
+// adaptive scheduler), sections 6.1 and 6.2, without their linear programs.
 #pragma once
 
 #include <set>

@@ -1,13 +1,14 @@
-// FlowFlex on a cluster with generic slots: whole flows, epoch by epoch (FlowFlex, section 5.2).
+// FlowFlex on a cluster with generic slots: whole flows, epoch by epoch (Nagarajan et al. 2013,
+// section 5.2).
 //
 // An epoch of flows (policy/flow_epoch) orders the flows. This file turns cluster jobs into its
 // jobs. When the first job of a flow comes, the whole flow is added. There the map phase and the
 // reduce phase are separate jobs, reduces after maps, each with its estimated work left, and at
 // most as many slots as it has unfinished tasks. A cluster job gets the slots of its first
-// unfinished phase, for tasks of both. Jobs that have not come count with their estimated work. The
-// paper joins the phases as soon as slow start lets reduces in; then a long reduce phase would seem
-// to have as many slots as the maps beside it (docs/internals/deviations.md). A flow counts by its
-// earliest arrival, largest weight and latest deadline.
+// unfinished phase, for tasks of both. Jobs that have not come count with their estimated work.
+// Nagarajan et al. join the phases as soon as slow start lets reduces in; then a long reduce phase
+// would seem to have as many slots as the maps beside it (docs/internals/deviations.md). A flow
+// counts by its earliest arrival, largest weight and latest deadline.
 //
 // Jobs are ranked flow by flow in the epoch's order, within a flow the longest path first. Jobs
 // that wait for others or have not come are ranked, too, so that a job that becomes ready between

@@ -1,5 +1,5 @@
-// The interface between the policies of a cluster and the scheduler that assigns tasks (FLEX,
-// sections 1 and 2: allocation layer above assignment layer).
+// The interface between the policies of a cluster and the scheduler that assigns tasks (FLEX: Wolf
+// et al. 2010, sections 1 and 2: allocation layer above assignment layer).
 //
 // Four kinds of answer. *Targets*: slots for each job; the assignment layer starts tasks of the job
 // that is relatively most below its target. *Ranks*: a number for each job; the job with the least
@@ -10,7 +10,7 @@
 // A policy sees counts, estimates and the times of finished tasks, never true sizes. All columns
 // are indexed by the job's row in its table, phases by 2 * job + phase. A pool is a set of slots: 0
 // for maps, 1 for reduces; with generic slots there is only pool 0, and the ready tasks of both
-// phases of a job count together (FlowFlex, section 5.2).
+// phases of a job count together (Nagarajan et al. 2013, section 5.2).
 #pragma once
 
 #include <algorithm>

@@ -1,11 +1,12 @@
 // Shortest-first policies of other papers on a cluster, all on estimated work left, in seconds of
 // all slots of a phase.
 //
-//   SRPT least work left, map and reduce together MaxSRPT least max(map, reduce) left (Lin et al.
-//              2013, section 4.1; reduce work with its copying counts as shuffle work) ASRPT map
-//              tasks by the work that a virtual SRPT machine has left of their job, where reduce
-//              work does not wait for map work (policy/virtual_cluster); reduce tasks by work left
-//              (Zheng, Shroff, Sinha 2013, section VI)
+//   SRPT       least work left, map and reduce together
+//   MaxSRPT    least max(map, reduce) left (Lin et al. 2013, section 4.1; reduce work with its
+//              copying counts as shuffle work)
+//   ASRPT      map tasks by the work that a virtual SRPT machine has left of their job, where
+//              reduce work does not wait for map work (policy/virtual_cluster); reduce tasks by
+//              work left (Zheng, Shroff, Sinha 2013, section VI)
 //   heSRPT     with speed-up s^p: of m jobs, the i-th largest gets the part
 //              (i / m)^(1 / (1 - p)) - ((i - 1) / m)^(1 / (1 - p)) (Berg, Vesilo, Harchol-Balter
 //              2019); p = 1: SRPT. If jobs have their own exponents, p is the mean, and no job gets

@@ -1,5 +1,5 @@
-// The decision of a scheduler's loop over flows: slots now, from state that is kept (FlowFlex,
-// section 5.2).
+// The decision of a scheduler's loop over flows: slots now, from state that is kept (Nagarajan et
+// al. 2013, section 5.2).
 //
 // An epoch has a table of flows (epoch/flow_table), data derived from each flow (epoch/flow_study),
 // and a rule (epoch/flow_rule). The rule orders the flows; then slots go to the jobs that are

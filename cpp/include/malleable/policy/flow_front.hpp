@@ -1,5 +1,5 @@
 // The order of many flows whose penalties are lines: by prices, which a flow keeps while it does
-// not change (FlowFlex, section 5.2).
+// not change (Nagarajan et al. 2013, section 5.2).
 //
 // Flows count as malleable jobs and are ordered by variations of Smith's ratio, as in
 // flow_order.hpp:

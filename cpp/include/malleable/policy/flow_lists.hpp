@@ -1,5 +1,5 @@
 // The ready list that an order of flows makes, and what it costs: flow by flow in the order, within
-// a flow the longest path first (FlowFlex, section 5.2).
+// a flow the longest path first (Nagarajan et al. 2013, section 5.2).
 //
 // FlowEpoch and FlowFlex on a cluster compare orders by these lists while there are few jobs, and
 // serve the jobs of a flow in the order of its line. begin() takes O(jobs log jobs), a list as in

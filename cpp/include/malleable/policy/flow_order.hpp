@@ -1,11 +1,12 @@
-// The order of flows for a decision now, without a plan (FlowFlex, section 5.2).
+// The order of flows for a decision now, without a plan (FlowFlex: Nagarajan et al. 2013, section
+// 5.2).
 //
 // Decides: which flow goes first. Flows count as malleable jobs with their work left, and with
 // their mean parallelism as maximum: work over the larger of critical path and time of all work on
 // all slots. For these jobs, several fixed orders are packed and the cheapest is taken (sums), or
 // the order is that of the deadlines of the best level (maxima). The orders of sums are variations
 // of Smith's ratio: a narrow flow, which cannot catch up, goes before a wide one of as much work,
-// the more so the larger the exponent (ours: the paper plans everything), and a flow that has time
+// the more so the larger the exponent (ours: FlowFlex plans everything), and a flow that has time
 // until its penalty rises is postponed, as in apparent tardiness cost; then the flow with the least
 // slack first, and the on-time set. With many flows, if only the exponent is to be chosen, a sample
 // is packed (flow_front.hpp). While there are few jobs, the lists that the orders make are

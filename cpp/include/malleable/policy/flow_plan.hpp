@@ -18,7 +18,7 @@ struct FlowPlan {
   // Least speed at which the value would be the bound; NaN if flows arrive later, because times
   // then do not shrink together.
   double speed = std::numeric_limits<double>::quiet_NaN();
-  // value of the paper's own way, if computed
+  // value of the literal policy, if computed (policy/flowflex)
   double literal_value = std::numeric_limits<double>::quiet_NaN();
   std::vector<Index> order;             // of flows
   std::vector<double> flow_completion;  // absolute

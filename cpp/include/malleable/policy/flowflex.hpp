@@ -1,7 +1,7 @@
 // FlowFlex (Nagarajan, Wolf, Balmin, Hildrum: Middleware 2013): flows of malleable jobs, any
 // penalty, sum or max, with guarantees.
 //
-// Decides: an order of flows and how a schedule is made from it. The paper's own way (literal):
+// Decides: an order of flows and how a schedule is made from it. The authors' own way (literal):
 // chains of pseudo-jobs (stage 1), deadlines from half of each flow's work in a minimum-cost flow
 // (sums) or from bracket and bisection (max), the greedy in the order of those deadlines (stage 2),
 // back to the jobs by the wrap-around rule (stage 3). Around it: other shares than one half, orders
@@ -46,7 +46,7 @@ std::uint64_t default_flow_effort(std::size_t jobs);
 
 enum class FlowMethod : std::uint8_t {
   kBest,     // everything above
-  kFast,     // a few orders without the minimum-cost flow: the paper's variant for clusters
+  kFast,     // a few orders without the minimum-cost flow: their variant for clusters (5.2)
   kLiteral,  // figures 3, 5, 6 and 8 to the letter
 };
 

@@ -36,13 +36,15 @@ struct Promises {
   // True: follows the given objective. False: the objective is only evaluated.
   bool follows_objective = false;
   // May decide differently as time passes, though nothing else changed. A policy that follows an
-  // objective does so only for kinds of penalties that are not steady.
+  // objective does so only for kinds of penalties that are not steady: not one line for all times
+  // (model/penalties.hpp).
   bool depends_on_time = false;
   // Ignores minima; if it fills slots itself, gang sizes, too.
   bool ignores_minima = false;
   // Raises all jobs to a common level, of slots or of slots over weight.
   Shares shares = Shares::kByOrder;
-  // The model's epoch object takes it, so a scheduler's loop can call it.
+  // A scheduler's loop can call it: the model's class for such decisions (Epoch, FlowEpoch,
+  // TandemEpoch, SlottedEpoch) takes it.
   bool in_loop = false;
   // Reduce tasks must be preemptive.
   bool preemptive_only = false;
@@ -66,9 +68,10 @@ struct ClusterRequest {
   const PolicyOptions& options;
   Aggregate aggregate = Aggregate::kSum;
   Kind kind = Kind::kResponse;
-  // the final value: the option's default depends on whether the cluster has users
+  // Users share the slots first, then each user's jobs. The final value: the option's default
+  // depends on whether the cluster has users.
   bool by_user = false;
-  bool generic = false;
+  bool generic = false;  // slots run both maps and reduces
   // By job: p if s slots do s^p, and the slots beyond which a job gets no faster; empty: the
   // options' speed-up.
   std::vector<double> exponents = {};
@@ -95,8 +98,9 @@ const char* family_of(const Policy& policy);
 
 // Throws std::invalid_argument that lists the names of the model.
 const Policy& find_policy(Model model, std::string_view name);
-// Makes a cluster policy by its name. Throws std::invalid_argument if the policy needs a matcher,
-// or if it knows only one kind of slots and there are two.
+// Makes a cluster policy by its name. Throws std::invalid_argument if the policy needs a matcher
+// (the caller's function that solves its linear programs, ClassMatcher), or if it knows only one
+// kind of slots and there are two.
 std::unique_ptr<ClusterPolicy> make_cluster_policy(std::string_view name,
                                                    const PolicyOptions& options,
                                                    Aggregate aggregate, Kind kind, bool by_user,

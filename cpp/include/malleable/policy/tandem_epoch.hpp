@@ -36,7 +36,7 @@ namespace malleable {
 
 struct TandemEpochOptions {
   TandemPolicy policy = TandemPolicy::kMaxSrpt;
-  bool conserving = true;  // false: as printed in the paper, see sim/tandem
+  bool conserving = true;  // false: as printed in Lin et al., see sim/tandem
   std::array<std::int64_t, 2> slots{1, 1};
   double period = 0.0;  // seconds for which a decision holds; 0: until something ends
 

@@ -4,7 +4,8 @@
 //   FCFS       by arrival at both stations
 //   MaxSRPT    least max(remaining map, remaining shuffle) first (section 4.1)
 //   SplitSRPT  map-heavy jobs by remaining map, shuffle-heavy ones by remaining shuffle; the
-//              classes share the stations as beta(t) says (section 4.2)
+//              classes share the stations by beta(t), the least ratio of the larger to the smaller
+//              phase among the present jobs (section 4.2)
 //   TwoSRPT    ours: each station by a rank of its own. Map: remaining map plus 1/16 of the
 //              remaining shuffle; shuffle: max(remaining map, remaining shuffle). See
 //              docs/internals/models.md

@@ -1,7 +1,7 @@
 // Slots of a cluster's users, which are shared before those of jobs: water-filling weighted by
-// priority over the slots that each user's jobs could use, minima first (adaptive, section 4, has
-// users with both; FLEX, section 1, has pools). A minimum for several pools of slots counts in
-// proportion to them. O(users) a decision. Kernels: water_filling.
+// priority over the slots that each user's jobs could use, minima first (Rasooli and Down 2011,
+// section 4, have users with both; FLEX, Wolf et al. 2010, section 1, has pools). A minimum for
+// several pools of slots counts in proportion to them. O(users) a decision. Kernels: water_filling.
 #pragma once
 
 #include <span>

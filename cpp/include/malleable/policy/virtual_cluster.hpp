@@ -6,10 +6,11 @@
 // generic slots its maps are served first. Reduce work runs at the rate of those slots at once,
 // whether the maps have finished or not. Ties: earlier arrival.
 //
-// In the paper the machine and the cluster have the same map work left. On a cluster no task is
-// preempted and the two would drift apart: a job that is done on the machine but not on the cluster
-// would go first with all its work, or last behind all others. Therefore at every decision the
-// machine takes over the cluster's map work, and never has more reduce tasks left than the cluster.
+// In ASRPT as printed the machine and the cluster have the same map work left. On a cluster no task
+// is preempted and the two would drift apart: a job that is done on the machine but not on the
+// cluster would go first with all its work, or last behind all others. Therefore at every decision
+// the machine takes over the cluster's map work, and never has more reduce tasks left than the
+// cluster.
 //
 // O(n log n) a decision for n jobs present.
 #pragma once

@@ -1,6 +1,6 @@
 // The layer between a policy and the engine or simulation that runs tasks: it keeps counts of jobs
-// by events, estimates, and decisions, and chooses the tasks that free slots start (FLEX, sections
-// 1 and 4.2: allocation layer above assignment layer).
+// by events, estimates, and decisions, and chooses the tasks that free slots start (FLEX: Wolf et
+// al. 2010, sections 1 and 4.2: allocation layer above assignment layer).
 //
 // The cluster simulation drives it with simulated time, `Scheduler` with events of an engine. It
 // does not know how long tasks will run. Jobs are rows of a table; calls must be right (Scheduler

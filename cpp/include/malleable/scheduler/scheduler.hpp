@@ -39,7 +39,8 @@ struct ClusterNodes {
   void state(State& s) { s(slots, type, rate, storage, link, memory, gpus, partitions, generic); }
 };
 
-// Columns of present jobs that the scheduler keeps, and of their users.
+// Columns of present jobs that the scheduler keeps (with ClusterColumn::Of::kBoth: given to
+// schedulers and to simulations), and of their users.
 template <typename T>
 using OwnedColumn = std::vector<T>;
 struct ClusterTable : ClusterJobColumns<OwnedColumn> {
@@ -62,10 +63,11 @@ class Scheduler {
 
   // Adds jobs, one entry each. `flow`: jobs with one number are a flow, which is added in one call;
   // a job comes when the jobs after[after_offset[k]] ... of this call have finished. An arrival
-  // after `now` counts as `now`. Returns ids, valid until the next call. All columns of schedulers
-  // must be given, except max_slots, speedup (its p), block and node_rates. `parents`: job k also
-  // waits for the jobs parents[parents_offset[k]] ..., ids of earlier calls, unless they have
-  // finished; if left out, no job does.
+  // after `now` counts as `now`. Returns ids, valid until the next call. `arrival`, the tasks and
+  // seconds of both phases, `flow`, `after_offset` and `after` must be given; any other column may
+  // be empty and then has the value ClusterColumn::spare. `parents`: job k also waits for the jobs
+  // parents[parents_offset[k]] ..., ids of earlier calls, unless they have finished; if left out,
+  // no job does.
   struct Additions : ClusterJobsView {
     std::span<const Person> new_users;
     std::span<const std::int64_t> parents_offset = {}, parents = {};
@@ -137,8 +139,10 @@ class Scheduler {
     std::int64_t id;
     std::array<std::int64_t, 2> slots;
     bool changed;
-    Bound bound[2];  // one, with generic slots
-    double key;      // place in the order: the least first
+    // By pool: why the job got no more slots. With generic slots, which run maps and reduces, only
+    // the first.
+    Bound bound[2];
+    double key;  // place in the order: the least first
   };
   // Decides the slots of jobs from now on; valid until the next call. Has a row for each job that
   // has slots now or had some after the last decision.
@@ -273,7 +277,7 @@ class Scheduler {
   std::vector<Row> said_;
   std::vector<std::uint8_t> named_before_;
   std::vector<Row> rows_;
-  std::vector<float> latency_;
+  std::vector<float> latency_;  // seconds that the policy took in the last decision, by pool
   std::vector<TaskStart> begun_;
   std::vector<Start> starts_;
 };

@@ -1,4 +1,5 @@
-// Tasks on the nodes of a cluster, event by event (FLEX, sections 1 and 4.2; adaptive, section 4).
+// Tasks on the nodes of a cluster, event by event (FLEX: Wolf et al. 2010, sections 1 and 4.2;
+// Rasooli and Down 2011, section 4).
 //
 // A physical model that drives a scheduler (scheduler/cluster_scheduler), which keeps all counts
 // and says which tasks start where. The model says how long tasks take (sim/task_times; below
@@ -71,7 +72,7 @@ struct ClusterTotals {
   double offered[2] = {0.0, 0.0};  // slot-seconds of all nodes that are up
   double lost[2] = {0.0, 0.0};     // slot-seconds below targets although tasks were ready
   double idle[2] = {0.0, 0.0};     // slot-seconds idle although tasks were ready
-  double dissatisfaction = 0.0;    // integrals of adaptive's section 5
+  double dissatisfaction = 0.0;    // integrals; Rasooli and Down, section 5
   double fairness = 0.0;
 };
 

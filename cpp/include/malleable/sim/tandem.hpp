@@ -7,11 +7,12 @@
 //
 // Ranked policies keep lists of the jobs with map work and of those with something to shuffle, the
 // first ones sorted, the others in a heap; at most two jobs of a class run at each station, so an
-// event costs O(log n). Shares cost
-// O(n) an event, O(n^2) at worst. Memory: the jobs in the system, and records only if wanted.
+// event costs O(log n). Shares cost O(n) an event, O(n^2) at worst. Memory: the jobs in the system,
+// and records only if wanted.
 //
 // As printed, the shuffle station serves only the first job of its class, and classes do not lend
-// each other capacity; `conserving` (as in the paper's experiments) passes on unused capacity.
+// each other capacity; `conserving` (as in the experiments of Lin et al.) passes on unused
+// capacity.
 //
 // With true sizes, FCFS, MaxSRPT and SplitSRPT can change their order only at events, because of
 // the running jobs the rank of the first falls fastest. With estimates, and for TwoSRPT, the ranks

@@ -1,4 +1,5 @@
-// How far users are from their minima, and from others of the same priority (adaptive, section 5).
+// How far users are from their minima, and from others of the same priority (Rasooli and Down 2011,
+// section 5).
 //
 // O(users) an instant.
 #pragma once

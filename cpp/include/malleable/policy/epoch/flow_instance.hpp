@@ -1,6 +1,6 @@
 // The flows of a decision as an instance for plans: their terms, their jobs (finished jobs too,
-// joined phases as one), and the plan that continues an order. O(jobs + parents), and a plan what
-// policy/flowflex says.
+// joined phases as one), and the plan that continues an order. O(jobs + parents); a plan costs
+// O(jobs log jobs) for each order or candidate (policy/flowflex).
 #pragma once
 
 #include <cstdint>

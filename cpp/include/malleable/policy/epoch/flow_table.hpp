@@ -6,8 +6,8 @@
 // changed flows are marked. O(1) for each added row; a call that makes flows leave moves the
 // others, O(flows).
 //
-// The work of a job may be a guess, its number of tasks times the work of a task (FlowFlex, section
-// 5.2), until an update gives its work.
+// The work of a job may be a guess, its number of tasks times the work of a task (Nagarajan et al.
+// 2013, section 5.2), until an update gives its work.
 #pragma once
 
 #include <algorithm>

@@ -3,16 +3,18 @@
 //
 // A running job keeps its minimum; jobs above it may shrink to it. Waiting jobs start in an order
 // that ages (start_line); at this decision a job gets its preferred slots, if no job's minimum
-// needs them. An inner epoch, which has only the running jobs and those with a guarantee, shares
-// the slots, for sums by gains (start_shares). If the slots become fewer than the minima of the
-// running jobs, the job that started last stops, keeps the work done, and waits again; guarantees
-// get the slots that the minima of started jobs leave.
+// needs them. An inner Epoch (policy/epoch.hpp: the object that makes a loop's decisions over a
+// table of jobs) shares the slots; if the objective is a sum, by marginal gains (start_shares). It
+// has only the running jobs and those whose minimum is a guarantee (MinMode::kGuarantee: slots from
+// arrival on). If the slots become fewer than the minima of the running jobs, the job that started
+// last stops, keeps the work done, and waits again; guarantees get the slots that the minima of
+// started jobs leave.
 //
 // The order: by the seconds that a job takes on its minimum over its weight (sums, and maxima of
 // stretch), shorter for deadlines and SLA steps that come near and can still be met (apparent
 // cost); by penalties (other maxima); by arrival (policies that do not follow the objective). For
-// sums it ages by 1 / (1 + wait / D)^4. Each job has a time on all slots of all work that was
-// present when the job came; D is the longest of these times among the waiting jobs, and so about
+// sums it ages by 1 / (1 + wait / D)^4. For each job, take the time that all slots would need for
+// the work present when it came; D is the longest such time among the waiting jobs, and so about
 // the longest wait of first come, first served. Ageing alone lets wide jobs wait too long, because
 // narrow jobs fit before them. So a job may have a reservation after a wait of D; later if much of
 // the work can shrink, because then slots are found anyway.
@@ -54,8 +56,10 @@ class Start {
   double started(const Scene& at) const;
   // Ids of jobs whose minimum is more than the slots; each is returned once.
   std::vector<std::int64_t> take_oversized() { return std::exchange(oversized_, {}); }
-  // Ids of running jobs, as in Epoch::order().
+  // As Epoch::order(): ids of the running jobs that could use more slots, in the order in which
+  // they should get slots that become free.
   std::vector<std::int64_t> order(const Scene& at);
+  // As in Epoch: whether more work arrives than the slots can do, and that no jobs will come.
   bool overloaded() const;
   void expect_nobody();
 
