@@ -137,7 +137,7 @@ def test_the_head_says_how_large_the_machine_is_and_users_how_long_jobs_run() ->
 
 
 def test_what_follows_the_columns_is_left_out() -> None:
-    line = "1 0 5 10 4 -1 -1 4 20 -1 1 7 1 1 1 1 -1 -1"
+    line = "; Version: 2.2\n1 0 5 10 4 -1 -1 4 20 -1 1 7 1 1 1 1 -1 -1"
     plain = mb.read(io.StringIO(f"{line}\n"))
-    more = mb.read(io.StringIO(f"{line} 3.5 0\n"))
+    more = mb.read(io.StringIO(f"{line} 3.5 a_b\n"))
     assert plain.format == more.format == "SWF log" and plain.tasks() == more.tasks()

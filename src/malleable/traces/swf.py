@@ -69,7 +69,7 @@ def _parse(line: str, taken: set[float], sizes: dict[str, int]) -> list[float] |
         raise ValueError(f"{len(cells)} fields, expected {_FIELDS}")
     cells = cells[:_FIELDS]
     try:
-        if "_" in line:
+        if "_" in line and any("_" in cell for cell in cells):
             raise ValueError
         numbers = list(map(float, cells))
     except ValueError:
