@@ -79,7 +79,7 @@ def plan(
     policy : str, optional
         For jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq`` or ``hesrpt`` (least work first, shares
         by the speed-up). For flows ``flowflex`` (the default), ``flowflex-fast`` (without the minimum-cost
-        flow and the search), ``flowflex-literal`` (as the paper prints it), ``fair`` or ``fifo``, which know
+        flow and the search), ``flowflex-literal`` (as printed), ``fair`` or ``fifo``, which know
         only ready jobs.
     effort : int, optional
         FLEX, FlowFlex: candidates to try after the fixed orders. More effort is never worse, and no bound

@@ -136,7 +136,8 @@ bool PromisedEnds::asks_more(const Task& task, double price) const {
   return all > task.problem.slots;
 }
 
-// At which all ask for as many slots as there are; near the last one.
+// The price at which all jobs together ask for as many slots as there are. The search begins at the
+// last price.
 double PromisedEnds::price_of_all(const Task& task) {
   double high = all_price_, step = kFirstStep;
   for (; high < kHighestPrice && asks_more(task, high); step *= step) high *= step;

@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Remove runs from a journal, with the output of their tasks. What was learnt of programs stays.
 
-    No run of the journal may go on.
+    Fails while a run still writes to the journal.
     """
     if not asked.runs and asked.older is None:
         asked.usage("needs numbers of runs, or --older AGE")

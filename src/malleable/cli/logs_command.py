@@ -62,7 +62,7 @@ class _Reader:
 
 
 def _of_task(journal: Journal, asked: argparse.Namespace) -> Iterator[Failure]:
-    """Failures of the task. Without a task: events of tasks of the job that never started."""
+    """Failures of the task. Without a task: the entry (task -1) that says why the job's tasks never started."""
     wanted = -1 if asked.task is None else asked.task
     run = journal.run(asked.number)
     return (each for each in failures(journal, run) if (each.job, each.task) == (asked.job, wanted))
@@ -83,7 +83,7 @@ def run(asked: argparse.Namespace) -> int:
                 sys.stderr.write("".join(f"{line}\n" for line in failure_lines(failure)[:2]))
         reader = _Reader(folder, SUFFIXES[asked.err], asked.task is None)
         while True:
-            if submission:
+            if submission:  # a run handed over to Slurm, whose state is read from the queue
                 submission.look()
             over = not journal.goes_on(number)
             good = (each.good for each in journal.tried_again(number, row) if each.good)

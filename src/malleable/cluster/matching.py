@@ -1,4 +1,4 @@
-"""Which classes of jobs are suggested to which nodes: the linear programs of the adaptive scheduler."""
+"""Which classes of jobs are suggested to which nodes: linear programs of Rasooli and Down 2011."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ClassMatching(NamedTuple):
     Attributes
     ----------
     growth : float
-        The paper's lambda: all arrival rates times this can just be served; infinity if no job comes.
+        Lambda: all arrival rates times this can just be served; infinity if no job comes.
     share : ndarray of float64, shape (F, M)
-        The paper's delta: part of node j's time for class i, equal for nodes of one type.
+        Delta: part of node j's time for class i, equal for nodes of one type.
     suggested : ndarray of bool, shape (F, M)
-        Whether class i belongs to the set SC_j of node j.
+        Whether class i is in SC_j, the classes suggested to node j.
     """
 
     growth: float
@@ -49,8 +49,8 @@ class AdaptiveMatching(NamedTuple):
     Attributes
     ----------
     classes : tuple of (priority, program)
-        The class of each row. A program is a name, or for jobs without programs a tuple of the orders of
-        magnitude of their tasks.
+        The class of each row. A program is a name, or for jobs without programs the logarithms (base 4) of
+        the numbers and seconds of their tasks, rounded up.
     nodes : list of ndarray
         The nodes of each column.
     arrival_rates, minimum_arrival_rates : ndarray of float64, shape (F,)
@@ -58,7 +58,7 @@ class AdaptiveMatching(NamedTuple):
     execution_rates : ndarray of float64, shape (F, R)
         Jobs of the class that one node of the column could serve in a second.
     share, minimum_share : ndarray of float64, shape (F, R)
-        The paper's delta' (fairness) and delta (minimum shares). Above 0: the nodes are suggested to the class.
+        Delta' (fairness) and delta (minimum shares). Above 0: the nodes are suggested to the class.
     solves : int
         How often the programs have been solved.
     """
@@ -94,10 +94,10 @@ def match_classes(
     """Match classes of jobs with nodes so that all classes could grow alike as far as possible.
 
     Maximises lambda subject to ``sum_j mu_ij delta_ij >= lambda alpha_i`` for every class i and ``sum_i
-    delta_ij <= 1`` for every node j. If several vertices are optimal, the result is the vertex that puts
-    later classes on later nodes: among all optimal delta, the largest ``sum_ij (i + 1)^a (j + 1)^b n_j mu_ij
-    delta_ij / alpha_i`` with a = 1 / sqrt(2), b = 1 / sqrt(3) (irrational, so that sums do not tie), types in
-    the order of their first node, n_j being the nodes of a type (1 without grouping).
+    delta_ij <= 1`` for every node j. If several vertices are optimal, the result puts later classes on later
+    nodes: among all optimal delta, the largest ``sum_ij (i + 1)^a (j + 1)^b n_j mu_ij delta_ij / alpha_i``
+    with a = 1 / sqrt(2), b = 1 / sqrt(3) (irrational, so that sums do not tie), types in the order of their
+    first node, n_j being the nodes of a type (1 without grouping).
 
     Parameters
     ----------
@@ -107,10 +107,10 @@ def match_classes(
         mu, jobs a second that the whole node could serve; 0: the class cannot run there.
     group : bool
         Solve for types of nodes (equal columns), with the same lambda, and equal shares within a type. False:
-        for each node, as the paper prints it.
+        for each node, as printed.
     serve_idle : bool
         A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with share
-        0. False: to no node, as the paper prints it.
+        0. False: to no node, as printed.
 
     Returns
     -------
@@ -129,8 +129,8 @@ def match_classes(
 
     Notes
     -----
-    Cost: two linear programs of F G + 1 variables and F + G rows, G being types or nodes. Source: adaptive,
-    section 6.2, 3.
+    Cost: two linear programs of F G + 1 variables and F + G rows, G being types or nodes. Source:
+    Rasooli and Down 2011, section 6.2, 3.
 
     Examples
     --------

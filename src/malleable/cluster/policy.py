@@ -18,7 +18,7 @@ _ENDLESS = ("memory", "max_wait")  # columns that may be infinite
 
 @dataclass(frozen=True)
 class AdaptiveLiteral:
-    """The adaptive scheduler of 2011 for heterogeneous clusters, by default as the paper prints it.
+    """The adaptive scheduler (Rasooli and Down 2011) for heterogeneous clusters, by default as printed.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ class AdaptiveLiteral:
 
     Notes
     -----
-    Section 6.2 of the paper: nodes one by one, no fallback, solved at every arrival, nothing forgotten. Jobs
-    can starve; ``max_wait``, which is not in the paper, limits their wait. The rules of job selection, which
-    the paper leaves out, are in docs/internals/deviations.md. A choice takes O(users x suggested classes),
-    and the linear programs are those of `malleable.match_classes`.
+    As printed (section 6.2): nodes one by one, no fallback, solved at every arrival, nothing forgotten. Jobs
+    can starve; ``max_wait``, which is ours, limits their wait. The rules of job selection, which are not
+    printed, are in docs/internals/deviations.md. A choice takes O(users x suggested classes), and the linear
+    programs are those of `malleable.match_classes`.
 
     Examples
     --------

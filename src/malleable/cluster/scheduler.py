@@ -93,7 +93,8 @@ class Scheduler(SchedulerEvents):
 
     Only one thread at a time may use an object; a second one gets a RuntimeError. Copies and pickles go on as
     the original would (a pickle loads in the same version only). An event takes O(log jobs), a decision
-    O(jobs) and the time of the policy. Source: FLEX, sections 1, 2 and 4.2; FlowFlex, section 5.2.
+    O(jobs) and the time of the policy. Source: Wolf et al. 2010, sections 1, 2 and
+    4.2; Nagarajan et al. 2013, section 5.2.
 
     Examples
     --------

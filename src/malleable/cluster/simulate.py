@@ -147,8 +147,8 @@ def run(
           FLEX's order. While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic
           slots). Jobs with ``rate`` make it ``adaptive``.
         - ``flowflex`` and ``flowflex-fast`` are for flows, on generic slots.
-        - ``adaptive`` and ``adaptive-literal`` (the paper's) choose a job for each node, with rules in
-          place of ``delay`` and ``by_user``.
+        - ``adaptive`` and ``adaptive-literal`` (Rasooli and Down 2011) choose a job for each node, with rules
+          in place of ``delay`` and ``by_user``.
 
         A policy of your own gets a mapping with arrays of the jobs that have ready tasks (``job``,
         ``running``, ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``,
@@ -204,7 +204,8 @@ def run(
     -----
     A task takes O(log) time, less if equal tasks start together; a decision as in `malleable.Epoch`. Limited
     disks and links are shared by the reads of blocks as fluids (max-min fair); a read then takes O(nodes +
-    reads). Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; metrics of users: adaptive, section 5.
+    reads). Source: Wolf et al. 2010, sections 1 and 4.2; Nagarajan et al. 2013, section 5.2; metrics of
+    users: Rasooli and Down 2011, section 5.
     """
     jobs = table_of(jobs, ClusterJobs)
     name, policy = policy_name(policy), rule_of(policy, jobs)

@@ -86,8 +86,7 @@ def too_large(where: str, max_size: int) -> LimitError:
 
 class _Relay(io.RawIOBase):
     """Raw stream over a ``read(n)`` of bytes or text. Closing it leaves the source open. The head is read
-    at once, in as many reads as needed, so that one ``peek`` shows it even if the source (a pipe, a
-    socket) returns a few bytes at a time."""
+    at once, in as many reads as needed, so that one ``peek`` shows it."""
 
     def __init__(self, read: Callable[[int], bytes | str | None], name: str) -> None:
         super().__init__()

@@ -144,15 +144,15 @@ class FlowEpoch(PlannedEpoch):
         (`add`).
     policy : str
         ``flowflex`` and ``flowflex-fast`` take the best of several orders of the flows, and differ only with
-        an effort. ``flowflex-literal`` plans at every decision, as the paper prints it. ``fair`` and ``fifo``
-        are plain rules.
+        an effort. ``flowflex-literal`` plans at every decision, as printed. ``fair`` and ``fifo`` are plain
+        rules.
     effort : int, optional
         None: ``flowflex`` compares orders of flows without a plan. A number: every decision also makes the
         plan of `malleable.plan` with this effort, and compares its order with the others: O(jobs log jobs)
         for each order that the plan tries.
     task_work : float
-        The work of a task [slot-seconds], for jobs of which only the number of tasks is known (FlowFlex,
-        section 5.2). `set_task_work` changes it.
+        The work of a task [slot-seconds], for jobs of which only the number of tasks is known (Nagarajan et
+        al. 2013, section 5.2). `set_task_work` changes it.
     hysteresis : float
         The order of the last decision stays unless another order is better by more than this share of the
         value.
@@ -222,7 +222,7 @@ class FlowEpoch(PlannedEpoch):
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
         self._period = check_amount("period", period, WEIGHT)
-        # The theorems hold only for the literal plan.
+        # The theorems of Nagarajan et al. 2013 hold only for the literal plan.
         self._guaranteed = policy == "flowflex-literal" and hysteresis == 0.0
         self._core: _core.FlowEpoch = _core.FlowEpoch(
             check_slots(slots, least=0),

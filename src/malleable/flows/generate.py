@@ -1,4 +1,4 @@
-"""Generated flows: the set-up of section 5.1 of the FlowFlex paper."""
+"""Generated flows: the set-up of FlowFlex (Nagarajan et al. 2013), section 5.1."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def section51_flows(
     weighted: bool = True,
     scaled: bool = True,
 ) -> Flows:
-    """Random flows as in section 5.1.
+    """Random flows as in Nagarajan et al. 2013, section 5.1.
 
     Parameters
     ----------

@@ -29,15 +29,15 @@ class FlowPlan(BasePlan):
     gap : float or None
         As `malleable.Plan` has it.
     speed : float
-        What this plan guarantees (definition 2): with slots that are this many times faster, the value would
-        be at most the lower bound. 1 means optimal. NaN if flows arrive after ``now``.
+        What this plan guarantees (Nagarajan et al. 2013, definition 2): with slots so many times faster, the
+        value would be at most the lower bound. 1 means optimal. NaN if flows arrive after ``now``.
     guarantee : tuple of pairs or None
         What the theorems promise of the literal algorithm, and so of all plans of ``flowflex``, as pairs
         (factor on the optimum, speed): (2, 3) for sums and (1, 2) for maxima and strict deadlines. If all
         costs are weighted times, also (6, 1) and (2, 1) (corollaries 1 and 2). None for other policies, with
         arrivals after ``now``, and with speed-ups.
     literal_value : float
-        Value of the paper's own algorithm on this instance; NaN if it was not run.
+        Value of the literal algorithm on this instance; NaN if it was not run.
     status, met, order
         As `malleable.Plan` has them, of flows.
     flow_completion, penalty : ndarray of float64, shape (F,)

@@ -1,4 +1,4 @@
-"""Job tables drawn at random: the FLEX paper's experiment, and a heavy tail for benchmarks."""
+"""Job tables drawn at random: the experiment of FLEX (Wolf et al. 2010), and a heavy tail for benchmarks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def bimodal_jobs(
     sla_steps: int = 3,
     rng: Rng = None,
 ) -> Jobs:
-    """Draw one experiment of the FLEX paper's simulations; the defaults are its base case.
+    """Draw one experiment of FLEX's simulations; the defaults are its base case.
 
     Work is bimodal: ``round(small * jobs)`` small jobs and 10 times larger ones in random order, each kind
     normal, then scaled to the total ``horizon * slots``. Minima are normal with mean ``(1 - slack) * slots /
@@ -68,9 +68,9 @@ def bimodal_jobs(
         Fraction of the slots that the minima leave free, 0 to 1.
     tasks : int, optional
         Number of tasks of all jobs together: a job of work W may run on ``tasks * W / total`` slots, rounded
-        up. None: on all slots, as the paper's printed ratios suggest.
+        up. None: on all slots, as the printed ratios suggest.
     weighted : bool
-        Draw weights from U(0, 1). False: weight 1 and the same jobs (the paper's unweighted metrics).
+        Draw weights from U(0, 1). False: weight 1 and the same jobs (unweighted metrics).
     horizon : float
         Seconds that all slots together need for all the work.
     sla_steps : int

@@ -54,6 +54,7 @@ def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
         loop.cancel(row)
         return f"{printable(work.name)} is cancelled"
     work.paused = verb == "pause"
+    # tells the scheduler the changed limit: no slots while the job is paused
     decider.terms(row, loop.now)
     loop.decide_soon()
     if not work.paused:
@@ -69,6 +70,7 @@ def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
         name = rows[0]["name"]
         rows[0]["name"] = next(n for n in (f"{name}-{k}" for k in count(2)) if n not in names)
     jobs = more_jobs(rows, str(order.get("folder", "")), run.jobs)
+    # room: the memory and the resources that tasks may hold together
     check_fits(jobs, run.run.slots, decider.room)
     run.add(loop, jobs, rows)
     loop.decide_soon()
@@ -101,6 +103,7 @@ def _set(run: CommandRun, loop: Loop, decider: SchedulerDecider, row: int, setti
         setattr(work, key, found.get(key, _UNSET.get(key)))
         unit = " s" if key == "deadline" else ""
         words.append(f"{key} = {found[key]:g}{unit}" if key in found else f"{key} = none")
+    # tells the scheduler the changed weight, deadline or limits
     decider.terms(row, loop.now)
     loop.decide_soon()
     return f"{printable(work.name)}: {', '.join(words)}"

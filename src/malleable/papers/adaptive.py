@@ -1,4 +1,4 @@
-"""Figures 4 to 9 and tables 6 and 7 of the adaptive paper: nine benchmarks, four metrics.
+"""Figures 4 to 9 and tables 6 and 7 of Rasooli and Down 2011: nine benchmarks, four metrics.
  The cluster (table 3) and the mixes (tables 4 and 5) are the paper's. It does not print users, arrival rates
 and task times; ours are the constants below (users after its table 1)."""
 

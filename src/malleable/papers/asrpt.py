@@ -1,7 +1,7 @@
-"""Figures 5 to 13 of the ASRPT paper: efficiency ratios, their convergence, flow-time distributions.
+"""Figures 5 to 13 of Zheng, Shroff, Sinha 2013: efficiency ratios, their convergence, flow-time distributions.
  100 machines, Poisson arrivals of 2 jobs a step (load 0.9), 500 steps, then the queue drains; four workloads,
 preemptive and non-preemptive reduce tasks. The paper prints no numbers, so the claims of its text are
-checked. ``unlock`` is ours, ``dsrpt`` is from the paper's proofs; the other four are the paper's."""
+checked. ``unlock`` is ours, ``dsrpt`` is from the proofs; the other four are the paper's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Constructions of the ASRPT paper's proofs: jobs that are as hard as 3-Partition, and arrivals on which every
-non-preemptive policy is far from the best."""
+"""Constructions of the proofs of Zheng, Shroff, Sinha 2013: jobs as hard as 3-Partition, and arrivals on which
+every non-preemptive policy is far from the best."""
 
 from __future__ import annotations
 

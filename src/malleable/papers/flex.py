@@ -1,7 +1,7 @@
-"""Figure 5 of the FLEX paper (section 4.1), beside what its text prints.
+"""Figure 5 of FLEX (Wolf et al. 2010, section 4.1), beside the printed values.
 
 Every simulation draws jobs (`bimodal_jobs`) and plans them with FIFO, FAIR, FLEX, and FLEX with its fixed
-orders only, as the paper describes it. Values are divided by a reference: with 10 jobs the best order of a
+orders only, as printed. Values are divided by a reference: with 10 jobs the best order of a
 search with far more effort, for maxima the optimum over all malleable schedules; with many jobs FLEX itself.
 Ratios to a reference that is not positive are left out, and counted. For sentences in words the criterion is
 ours.

@@ -1,4 +1,4 @@
-"""Figure 6 of the FLEX paper (section 4.2), on a cluster, beside what its text prints.
+"""Figure 6 of FLEX (Wolf et al. 2010, section 4.2), on a cluster, beside the printed values.
 
 The paper: 26 hosts, 13 with 4 and 13 with 8 cores; 10 jobs that take about 45 minutes; one pool, whose
 minimum is a part of the slots (slack is the rest); exponential gaps with a mean of lambda minutes; a standard

@@ -1,4 +1,4 @@
-"""Figures 10 to 12 of the FlowFlex paper: FlowFlex against FAIR and FIFO, beside what its text says.
+"""Figures 10 to 12 of Nagarajan et al. 2013: FlowFlex against FAIR and FIFO, beside the printed values.
 
 Figures 10 and 11: 25 generated instances (section 5.1), 9 sums and 8 maxima over flows; average and worst
 ratio (value + 1) / (bound + 1) to the best bound, with times in units of the mean Q.

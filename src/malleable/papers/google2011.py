@@ -1,7 +1,8 @@
-"""Jobs of the per-job table of Google's trace of 2011 (CSV with a header), for figure 7 of the tandem paper.
+"""Jobs of the per-job table of Google's trace of 2011 (CSV with a header), for figure 7 of Lin et al.
+2013.
 
 A job has ``n_tasks`` tasks of the mean time of those that finished. Two columns, each scaled to mean 1, stand
-for the phases, as in the paper's section 5.1. Jobs that did not end inside the window, of one task, or with
+for the phases, as in section 5.1. Jobs that did not end inside the window, of one task, or with
 nothing in either column are left out.
 """
 

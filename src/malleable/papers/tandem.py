@@ -1,4 +1,4 @@
-"""Figures 2 to 4, 7 and 9 of the tandem paper (sections 2.1, 2.2, 5.2 and 5.3), beside what its text prints.
+"""Figures 2 to 4, 7 and 9 of Lin et al. 2013 (sections 2.1, 2.2, 5.2 and 5.3), beside the printed values.
 
 Figures 2 and 3: the paper's three jobs, with and without overlap. Figure 4: both models; the Hadoop cluster's
 curves are in the picture only. Figure 7: mean response over the lower bound at several loads, on jobs of a

@@ -1,4 +1,4 @@
-"""Constructions of the tandem paper's proofs: hard batches, and arrivals that depend on what a policy did."""
+"""Constructions of the proofs of Lin et al. 2013: hard batches, and arrivals that depend on the policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator of the ASRPT paper's section VII: map and reduce tasks in steps."""
+"""Random map and reduce tasks in steps, as for ASRPT (Zheng, Shroff, Sinha 2013, section VII)."""
 
 from __future__ import annotations
 

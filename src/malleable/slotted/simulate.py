@@ -97,7 +97,7 @@ def run(
     jobs : MapReduceJobs or MapReduceStream
         A table in any order, or a stream of jobs that are drawn while the simulation runs.
     policy : {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"}
-        ``asrpt`` is the paper's algorithm 1, ``unlock`` is ours (docs/internals/models.md). ``dsrpt`` is
+        ``asrpt`` is algorithm 1 as printed, ``unlock`` is ours (docs/internals/models.md). ``dsrpt`` is
         defined only for preemptive reduce tasks. ``srpt`` takes the job with the least work left
         among those that can start a task.
     rng, records, progress

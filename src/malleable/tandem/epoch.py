@@ -73,7 +73,7 @@ class TandemEpoch(BaseEpoch):
         shuffle work, each part by work left. ``two-srpt``: at the map station the least map work and a
         sixteenth of the shuffle work left, at the shuffle station as ``max-srpt``. ``fcfs``: the oldest job.
     conserving : bool
-        True: slots that a job cannot use go to other jobs. False: they idle, as in the paper (for
+        True: slots that a job cannot use go to other jobs. False: they idle, as in Lin et al. 2013 (for
         ``max-srpt``, ``split-srpt`` and ``fcfs``).
     period : float
         As for `malleable.Epoch`.

@@ -97,7 +97,7 @@ def lower_bound(
     -----
     SRPT at each station alone, the larger total of every joint busy period (Lin et al. 2013,
     section 5.1); O(J log n) with n jobs waiting. For a batch, mixtures of both stations too (the
-    header of the core's `kernel/tandem_batch_bound`), which is never less.
+    core's `kernel/tandem_batch_bound`).
     """
     capacity = _capacities(jobs, None, (map_capacity, shuffle_capacity))
     if _is_batch(jobs):
@@ -209,10 +209,10 @@ def run(
         A table in any order, or a stream of jobs that are drawn while the simulation runs.
     policy : str
         One of `POLICIES` or `BATCH_POLICIES`. With ``k-lps`` the ``k`` oldest jobs share the map station
-        (``k=1``: maps in the order of arrival beside a shared shuffle, the paper's figure 4). With the three
-        kinds of sharing, other jobs get what a job cannot use at the shuffle station (max-min). ``two-srpt``
-        is ours (docs/internals/models.md). For a batch, ``best`` compares plans by SRPT and searches near the
-        best, and ``makespan`` makes the makespan as small as possible (section 3.1).
+        (``k=1``: maps in the order of arrival beside a shared shuffle, figure 4 of Lin et al. 2013). With the
+        three kinds of sharing, other jobs get what a job cannot use at the shuffle station (max-min).
+        ``two-srpt`` is ours (docs/internals/models.md). For a batch, ``best`` compares plans by SRPT and
+        searches near the best, and ``makespan`` minimises the makespan (section 3.1).
     rng, records, progress
         As for `malleable.simulate`.
     estimates : float, "column" or pair of array_like, optional

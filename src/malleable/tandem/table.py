@@ -1,4 +1,4 @@
-"""Jobs with a map and a shuffle phase: tables, and the stream of the paper's section 5.3."""
+"""Jobs with a map and a shuffle phase: tables, and the stream of Lin et al. 2013, section 5.3."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class MapShuffleStream:
     Notes
     -----
     Defaults: Lin et al. 2013, section 5.3; the shuffle size then has mean 1 and standard deviation
-    12.95 (stated by the paper). O(1) a job.
+    12.95 (as printed). O(1) a job.
 
     Examples
     --------

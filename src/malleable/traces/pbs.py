@@ -26,7 +26,8 @@ def _nodes(text: str) -> str:
     return f"{sum(int(found[1] or 1) * int(found[2] or 1) for found in parts if found)}"
 
 
-# Columns with the names of sacct, whose reader makes the trace.
+# PBS's columns with their names in sacct, whose reader makes the trace. _parse adds two of our own: Element,
+# the whole ID, and Tasks, how many tasks of the job may start one by one.
 _TABLE = (
     Column("ctime", "Submit"), Column("start", "Start"), Column("end", "End"),
     Column("resources_used.walltime", "Elapsed"), Column("Resource_List.walltime", "Timelimit"),

@@ -39,7 +39,7 @@ def _objects(text: TextIO) -> Iterator[tuple[int, Any]]:
     """JSON values one after another, each with the number of its first line.
 
     Holds one value and at most as much again in memory; a value that does not fit is read in
-    parts that double, so that the repeated parsing stays linear.
+    parts that double, so that parsing stays linear.
     """
     buffer = ""
     line = 1

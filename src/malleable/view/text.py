@@ -198,6 +198,7 @@ def _spread(every: list[int], left: int, least: Sequence[int], width: int) -> li
     return parts if rest else [key]
 
 
+# For callers that make a table by a call, as with columns_table.
 table = Table
 
 

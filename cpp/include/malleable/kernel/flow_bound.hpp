@@ -9,7 +9,7 @@
 //        jobs can start at all. The least L that passes at every t is a bound: Newton steps on the
 //        time that is overloaded most. (The second bisection of Nagarajan, Wolf, Balmin, Hildrum
 //        2013, section 5.1, tests the squashed area at the deadlines only.)
-//   sum  mean busy times: C_j >= B_j + (mean time left to the end of a flow's work, at least
+//   sum  mean busy times B_j: C_j >= B_j + (mean time left to the end of a flow's work, at least
 //        int (V - U) / V), so the mean-busy-time program bounds flows as it bounds jobs. If flows
 //        are released over time and penalties are linear, the least mean busy times on one machine
 //        as fast as all slots, which serves present flows by slope per unit of work (largest

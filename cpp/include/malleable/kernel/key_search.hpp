@@ -5,7 +5,8 @@
 // jobs, or all jobs of a flow, by random amounts, and is kept unless it makes the score worse, so
 // that plateaus are crossed. For a maximum, meet() is best: it looks for a schedule in which all
 // flows meet deadlines, and minimises the total time by which they are missed. Deterministic. One
-// candidate costs one ready list: O(jobs log jobs) and what ready_list says.
+// candidate costs one ready list (ready_list.hpp): O(jobs log jobs) and O(holders + log jobs) an
+// event.
 #pragma once
 
 #include <functional>

@@ -8,8 +8,8 @@
 // climb in steps of 1/32 of what they have, and may take part of a step. Minima come first; a
 // gang's first step is its size. Ties go to the lower row.
 //
-// O(J + entries) to prepare; O(S log J), or with more slots than twice the jobs O(J) for each of
-// some 40 halvings of the price of a slot and then few steps.
+// For J jobs and S slots: O(J + entries) to prepare; O(S log J), or with more slots than twice the
+// jobs O(J) for each of some 40 halvings of the price of a slot and then few steps.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 //   - c_jt is piecewise linear in time[t], so arcs are never stored: pricing a flow is one pass
 //     over the cells' times and prices in vector registers;
 //   - at most cells - 1 flows are split between cells. All others hang below one cell and are not
-//   in the tree, which has only cells and split flows.
+//     in the tree, which has only cells and split flows.
 //
 // Network simplex, primal. Supplies are perturbed symbolically (each flow has, and each cell but
 // the last needs, an infinitesimal more than it says), so no pivot is degenerate and it ends. A

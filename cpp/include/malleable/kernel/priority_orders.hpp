@@ -2,9 +2,10 @@
 // a metric's name (FLEX: Wolf et al. 2010, section 3.1, "metric-specific schemes", which leaves
 // them out).
 //
-// Each is a key per job, sorted; O(J log J). W is the remaining work, p its time on all slots W/S,
-// e the earliest completion, D the last time at which the penalty is still at its least (infinite
-// if it never rises), r the rate at which it rises.
+// Each is a key per job, sorted; O(J log J). W is the remaining work, M the most slots of the job,
+// S the number of all slots, p = W/S the time of the work on all slots, e the earliest completion,
+// D the last time at which the penalty is still at its least (infinite if it never rises), r the
+// rate at which it rises.
 #pragma once
 
 #include <algorithm>

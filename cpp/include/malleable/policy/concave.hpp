@@ -20,9 +20,9 @@
 //
 // Bound: the larger of
 //   - the bound of linear jobs that are nowhere slower than these, alone (rate on the maximum) or
-//   together (the most that all slots do, by a price of slots), and
+//     together (the most that all slots do, by a price of slots), and
 //   - for sums of linear penalties heSRPT's optimum without limits, with the largest exponent and
-//   equal weights; any weights are a sum of equal weights.
+//     equal weights; any weights are a sum of equal weights.
 #pragma once
 
 #include <cstdint>

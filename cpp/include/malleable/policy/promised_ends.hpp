@@ -11,9 +11,9 @@
 // smallest that keeps the mean error at a part of `target`: it rises while errors of ended jobs,
 // and delays of present jobs, add up to more, and falls while they add up to less. So
 //   - a promised job weighs Lambda / (promised - arrival) more if a new job would pass it. The new
-//   job goes where Smith's rule is best for it and the jobs that it passes;
+//     job goes where Smith's rule is best for it and the jobs that it passes;
 //   - slots that the list leaves idle go to jobs by gains (kernel/marginal_gains), but only to jobs
-//   whose earlier end is worth more than the error.
+//     whose earlier end is worth more than the error.
 // Because new jobs will pass, the promised time is longer than planned, by the factor (1 - rho) to
 // the power -theta. Here rho is the load of recent arrivals that would have passed the job, and
 // theta the median exponent of ended jobs (1/2 at first).
