@@ -177,8 +177,7 @@ def run(
     objective, hysteresis, effort
         As for `malleable.Epoch`; the objective also as a list with one for each job, the same within a flow.
     at_least_one : bool
-        The minimum of every job is at least 1, so that every ready phase is soon measured (FLEX, section
-        4.2).
+        The minimum of every job is at least 1, so that every ready phase is soon measured.
     by_user : bool, optional
         Users share the slots first (minima, then water-filling by priority), then the policy decides for the
         jobs of each user. By default if the cluster names users and jobs have them. Not for ``adaptive`` and

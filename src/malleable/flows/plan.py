@@ -91,7 +91,7 @@ class FlowPlan(BasePlan):
 
 
 def _guarantee(objective: Objective, now: float) -> tuple[tuple[float, float], ...]:
-    """Factors and speeds of theorems 2 to 4 and of corollaries 1 and 2. A schedule that needs a speed s
+    """Factors and speeds of theorems 2 to 4 and corollaries 1 and 2. A schedule that needs a speed s
     takes s times as long without it. The same holds for weighted times from `now` on; the part by which
     they are longer, from arrivals or from 0 on, must not be negative."""
     kinds = set(objective.kinds.tolist())

@@ -193,8 +193,8 @@ class Epoch(PlannedEpoch):
     `malleable.epoch.BaseEpoch` says what holds for all epochs: ids, copies, threads. `decide` takes O(J) for
     ``fair`` and for sums of response, completion, stretch and lateness, also mixed. Otherwise, and while a
     speed-up is below linear, it takes O(J log J); with ``predictable`` at most O(J^2), rarely more than O(J
-    slots). It allocates only the arrays that it returns. Source: FLEX, sections 1.1 (metrics job by job) and
-    2.2 (epochs).
+    slots). It allocates only the arrays that it returns. Source: Wolf et al. 2010, sections 1.1 (metrics job
+    by job) and 2.2 (epochs).
 
     Examples
     --------

@@ -70,7 +70,7 @@ def bimodal_jobs(
         Number of tasks of all jobs together: a job of work W may run on ``tasks * W / total`` slots, rounded
         up. None: on all slots, as the printed ratios suggest.
     weighted : bool
-        Draw weights from U(0, 1). False: weight 1 and the same jobs (unweighted metrics).
+        Draw weights from U(0, 1). False: weight 1 and the same jobs.
     horizon : float
         Seconds that all slots together need for all the work.
     sla_steps : int

@@ -241,7 +241,7 @@ class Executor(futures.Executor):
     - A worker gets several short calls at once.
 
     Any thread may use the pool. A call costs some 20 us here and in the worker, and about 400 bytes while it
-    waits, O(1). Source of the decisions: FLEX, sections 1 and 2.
+    waits, O(1). Source of the decisions: Wolf et al. 2010, sections 1 and 2.
 
     Examples
     --------

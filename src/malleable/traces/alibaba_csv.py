@@ -9,7 +9,7 @@ end_time. Numbers in task names are the DAG: ``J3_1_2`` is number 3 and waits fo
 (``task_...``, ``MergeTask``) wait for nothing. A flow arrives at its first task's start: there is no time of
 submission.
 
-Assumed: each instance takes as long as its task. This is the most work that there can have been.
+Assumed: each instance takes as long as its task. This is the most work that there can be.
 
 Left out: flows with a task that is not ``Terminated`` or of unknown times (the trace's window cuts them);
 task_type, plan_cpu, plan_mem.

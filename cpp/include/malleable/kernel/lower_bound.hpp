@@ -18,8 +18,8 @@ namespace malleable {
 class LowerBound {
  public:
   // `completion` (from problem.now) is a known schedule's, whose objective is `value`. `quick`
-  // settles for one round, or fewer prices. `earliest` is the result of earliest_completions, if
-  // you have it already.
+  // settles for one round, or fewer prices. `earliest` is the result of earliest_completions()
+  // (demand_bound.hpp), if you have it already.
   double run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
              std::span<const double> completion, double value, bool quick = false,
              std::span<const double> earliest = {});

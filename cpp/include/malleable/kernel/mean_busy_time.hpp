@@ -32,8 +32,8 @@ class MeanBusyTime {
  public:
   // Lower bound on the sum of penalties over all malleable schedules of `problem`. `start` holds
   // completions (from problem.now) to linearise around, best those of a good schedule; `earliest`
-  // the result of earliest_completions. At least one round. A gang's minimum may be unused, so
-  // gangs count as minimum 0.
+  // the result of earliest_completions() (demand_bound.hpp). At least one round. A gang's minimum
+  // may be unused, so gangs count as minimum 0.
   double bound(const Problem& problem, const Penalties& penalties, std::span<const double> start,
                std::span<const double> earliest, int rounds);
 

@@ -50,8 +50,8 @@ inline double rounded_key(double key) { return std::floor(key * 0x1p24 + 0.5) * 
 
 class PriorityOrders {
  public:
-  // Fills `order`; ties by index. `earliest`: the result of earliest_completions(). This form is
-  // for decisions: its on-time sets look at few times.
+  // Fills `order`; ties by index. `earliest`: the result of earliest_completions()
+  // (demand_bound.hpp). This form is for decisions: its on-time sets look at few times.
   void make(OrderRule rule, const Problem& problem, const Penalties& penalties,
             std::span<const double> earliest, std::span<Index> order);
 

@@ -128,7 +128,7 @@ struct ClusterState {
 
   // The expected slot-seconds that `work` holds if slots idle from a task's end until the next
   // decision, for tasks of `seconds` on average. Times of tasks count as exponential, so each task
-  // holds its slot for P / (1 - exp(-P / mean)).
+  // holds its slot for P / (1 - exp(-P / mean)), P being the period.
   double held(double work, double seconds) const {
     if (period == 0.0 || !(seconds > 0.0)) return work;
     const double periods = period / seconds;

@@ -167,7 +167,7 @@ void Start::count_area(const Scene& at, std::size_t row) {
 }
 
 // Reads changes since the last decision, and sums over present jobs on their minima. Jobs with a
-// negative D (ahead_) have come since.
+// negative D_j (ahead_) have come since.
 void Start::look(const Scene& at) {
   area_ = shrinks_ = minima_ = guaranteed_ = mean_ = longest_ = 0.0;
   waiting_ = 0;
@@ -187,7 +187,8 @@ void Start::look(const Scene& at) {
   if (waiting_ > 0) mean_ /= static_cast<double>(waiting_);
 }
 
-// Takes in new rows. The D of each (ahead_) is the time of the work that was present before it.
+// Takes in new rows. D_j of each (ahead_) is the time that all slots need for the work present
+// before it.
 void Start::meet(const Scene& at) {
   rows_.clear();
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {

@@ -258,7 +258,7 @@ def govern_spark(
     -----
     A slot is what one task takes (``spark.task.cpus``). The ``minShare`` that you gave a pool stays its
     floor. A look that fails is reported once and tried again. A look takes O(stages), and the time of the
-    policy. Source: FLEX, sections 1 and 2.
+    policy. Source: Wolf et al. 2010, sections 1 and 2.
 
     Examples
     --------

@@ -13,9 +13,9 @@
 // The order: by the seconds that a job takes on its minimum over its weight (sums, and maxima of
 // stretch), shorter for deadlines and SLA steps that come near and can still be met (apparent
 // cost); by penalties (other maxima); by arrival (policies that do not follow the objective). For
-// sums it ages by 1 / (1 + wait / D)^4. For each job, take the time that all slots would need for
-// the work present when it came; D is the longest such time among the waiting jobs, and so about
-// the longest wait of first come, first served. Ageing alone lets wide jobs wait too long, because
+// sums it ages by 1 / (1 + wait / D)^4. For each job j, D_j is the time that all slots would need
+// for the work present when it came; D is the longest D_j of the waiting jobs, and so about the
+// longest wait of first come, first served. Ageing alone lets wide jobs wait too long, because
 // narrow jobs fit before them. So a job may have a reservation after a wait of D; later if much of
 // the work can shrink, because then slots are found anyway.
 //
@@ -85,7 +85,7 @@ class Start {
   void scale_guarantees(const Scene& at);
 
   std::unique_ptr<Epoch> inner_;
-  // By row: the id in the inner epoch, which rises with the start, or kNobody; D [s], negative
+  // By row: the id in the inner epoch, which rises with the start, or kNobody; D_j [s], negative
   // before the first decision; whether it was told that it does not fit.
   std::vector<std::int64_t> inner_id_;
   std::vector<double> ahead_;
@@ -93,7 +93,7 @@ class Start {
   bool scaled_ = false;              // guarantees in the inner epoch are scaled down
   std::vector<std::int64_t> dirty_;  // ids that changed
   std::vector<std::int64_t> oversized_;
-  // Sums of one decision, on minima; for waiting jobs the mean seconds, the longest D, the count.
+  // Sums of one decision, on minima; for waiting jobs the mean seconds, D, the count.
   double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0;
   double mean_ = 0.0, longest_ = 0.0;
   std::size_t waiting_ = 0;
