@@ -37,7 +37,7 @@ namespace malleable {
 
 struct AdaptiveOptions {
   bool grouped = false;   // equal nodes are one resource
-  bool by_slots = false;  // mu = slots / execution time; false, as printed: 1 / execution time
+  bool by_slots = false;  // execution rate = slots / task time; false, as printed: 1 / task time
   bool fallback = false;
   double threshold = 0.0;  // 0: solve at every arrival
   double memory = kInfinity;

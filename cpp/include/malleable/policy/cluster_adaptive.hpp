@@ -62,7 +62,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   struct Key {
     double priority = 1.0;
     std::int64_t program = -1;   // none
-    std::array<int, 4> shape{};  // else magnitudes of tasks and seconds of both phases
+    std::array<int, 4> shape{};  // else tasks and seconds of both phases, as powers of four
 
     auto operator<=>(const Key&) const = default;
     void state(State& s) { s(priority, program, shape); }

@@ -20,9 +20,10 @@ bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
                           DemandBound& demand_bound);
 
 // `completion` counts from problem.now. A bound or the status `truncated` that the plan has already
-// is kept; `quick_bound` and `earliest` as for LowerBound. A value may be infinite; a bound is
-// infinite only if no schedule meets all strict deadlines, and then the status is `infeasible`. O(J
-// log J), the cost of the bound.
+// is kept; `quick_bound` and `earliest` as for LowerBound::run() (kernel/lower_bound.hpp: one
+// round, or fewer prices; the earliest completions). A value may be infinite; a bound is infinite
+// only if no schedule meets all strict deadlines, and then the status is `infeasible`. O(J log J),
+// the cost of the bound.
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                  std::span<const double> completion, LowerBound& lower_bound, Plan& plan,
                  bool quick_bound = false, std::span<const double> earliest = {});

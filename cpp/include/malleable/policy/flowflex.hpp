@@ -46,7 +46,7 @@ std::uint64_t default_flow_effort(std::size_t jobs);
 
 enum class FlowMethod : std::uint8_t {
   kBest,     // everything above
-  kFast,     // a few orders without the minimum-cost flow: their variant for clusters (5.2)
+  kFast,     // a few orders without the minimum-cost flow: the authors' variant for clusters
   kLiteral,  // figures 3, 5, 6 and 8 to the letter
 };
 

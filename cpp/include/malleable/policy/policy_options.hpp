@@ -82,7 +82,6 @@ struct PolicyOptions {
           self.speedup);
   }
   bool start_together() const { return min_mode == PhaseMinimum::kStart; }
-  // Call it after options were set by name: some options set others.
 };
 
 }  // namespace malleable
