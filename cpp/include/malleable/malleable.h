@@ -263,8 +263,8 @@ typedef struct malleable_epoch_options {
   int64_t shuffle_slots; /* 0; tandem: the slots of the second station */
   int64_t idle;          /* tandem: 0: other jobs get the slots that a job cannot use; 1: they stay
                           * idle */
-  double step_seconds; /* 1; slotted: the length of a slot of time */
-  const char* sizes;   /* known; of jobs: known or unknown; if they are unknown, `work` says nothing */
+  double step_seconds;   /* 1; slotted: the length of a slot of time */
+  const char* sizes;     /* known; jobs: known or unknown (then `work` says nothing) */
 } malleable_epoch_options;
 
 typedef struct malleable_scheduler_options {

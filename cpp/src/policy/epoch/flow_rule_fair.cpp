@@ -6,9 +6,9 @@
 namespace malleable {
 namespace {
 
-// A job without work that has done none has at least its slot. With a period, equal shares go only up to the
-// slots that jobs can use fully; the rest follows, and the job with the fewest slots is first in
-// turn.
+// A job without work that has done none has at least its slot. With a period, equal shares go only
+// up to the slots that jobs can use fully; the rest follows, and the job with the fewest slots is
+// first in turn.
 class FlowFair final : public FlowRule {
  public:
   const char* name() const override { return "fair"; }
