@@ -1,9 +1,9 @@
-"""Training jobs in rounds: whoever gets another number of GPUs holds them and does nothing for a while.
+"""Training jobs in rounds: a job that gets another number of GPUs holds them and does nothing for a while.
 
 `share_rounds` asks a rule ``rule(state, now) -> slots`` at every round. The state's rows are the jobs that are
 there: ``ids``, ``arrival``, ``work`` (left) and ``size``, seconds on one GPU; ``attained`` and ``held``, GPU
 seconds so far and GPUs now; ``max_slots``, ``rate`` (a row of what 0, 1, 2, ... GPUs do), ``capacity``.
-Rules for sizes that nobody knows leave ``work`` and ``size`` alone.
+Rules for unknown sizes do not read ``work`` and ``size``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def share_rounds(jobs: GpuJobs, slots: int, rule: Rule) -> Rounds:
 
 
 def one_by_one(state: State, worth: Any) -> Any:
-    """One slot for each, first come, then slot by slot to whoever gains most: ``worth[row, slots]``."""
+    """One slot for each, first come, then slot by slot to the job that gains most: ``worth[row, slots]``."""
     given = in_order(state["arrival"], np.minimum(state["max_slots"], 1), state["capacity"])
     rows = np.arange(len(given))
     for _ in range(state["capacity"] - int(given.sum())):

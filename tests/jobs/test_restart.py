@@ -1,4 +1,4 @@
-"""Changes of slots that cost time, and sizes that nobody knows (`Jobs`, `Epoch`, `plan`, `simulate`)."""
+"""Changes of slots that cost time, and unknown sizes (`Jobs`, `Epoch`, `plan`, `simulate`)."""
 
 import copy
 import io
