@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from malleable.live.journal import Journal
+from malleable.live.journal import Journal, JournalError
 
 SLOTS = 4
 TASKS = {0.001: 6000, 0.01: 3000, 0.1: 600, 1.0: 120, 10.0: 30}
@@ -45,9 +45,12 @@ def stated(seconds: float, tasks: int, seed: int) -> list[tuple[float, float, fl
             if not path.exists():
                 continue
             with Journal(path, write=False) as journal, journal.one_state():
+                try:
+                    now = journal.run(1).lasted
+                except JournalError:  # the run has not begun
+                    continue
                 end = journal.expected(1).get(0)
                 done = sum(1 for _ in journal.attempts(1))
-                now = journal.run(1).lasted
             if end and math.isfinite(end.at) and end.at != known:
                 known = end.at
                 found.append((done / tasks, now, end.at, end.early, end.late))
