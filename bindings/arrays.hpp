@@ -1,4 +1,5 @@
-// The only NumPy policy: what comes in is read in place, what goes out owns its memory.
+// Arrays of NumPy, the only place where they are read and made: arguments are read in place,
+// results own their memory.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -17,8 +18,8 @@ namespace malleable::bindings {
 
 namespace py = pybind11;
 
-// Contiguous and of exactly this type; anything else is a TypeError, never a silent copy. Python's
-// side converts once, where it validates.
+// Contiguous and of exactly this type; anything else is a TypeError, never a silent copy. Python
+// code converts once, when it validates.
 template <typename T>
 using Array = py::array_t<T, py::array::c_style>;
 
@@ -29,7 +30,7 @@ std::span<const T> view(const Array<T>& array) {
   return {array.data(), static_cast<std::size_t>(array.size())};
 }
 
-// A new one of so many entries, not yet filled; some 100 ns less than the constructor takes.
+// A new array of so many entries, not yet filled; it takes some 100 ns less than the constructor.
 template <typename T>
 Array<T> fresh(std::size_t count) {
   auto& api = py::detail::npy_api::get();
@@ -56,7 +57,7 @@ Array<T> copy(std::span<const T> values) {
   return to_numpy(std::vector<T>(values.begin(), values.end()));
 }
 
-// A member of rows: one entry for each, or two where it has two.
+// A member of rows as a column: one entry for each row, or two if the member has two.
 template <typename Row, typename T>
 auto column_of(std::span<const Row> rows, T Row::* member) {
   const auto entries = [&](const Row& row) {

@@ -11,7 +11,7 @@ namespace {
 
 using Doubles = Array<double>;
 
-// A Python function that solves the programs; called with the GIL held, whoever runs.
+// A Python function that solves the linear programs; it is called with the GIL held.
 ClassMatcher matcher_of(py::object solve) {
   const std::shared_ptr<py::object> function(new py::object(std::move(solve)), [](py::object* p) {
     const py::gil_scoped_acquire acquire;
@@ -79,7 +79,7 @@ void bind_adaptive(py::module_& module) {
       .def(
           "matching",
           [](const BoundAdaptive& p, double now) {
-            const UseGuard turn(p.busy);
+            const UseGuard guard(p.busy);
             return matching_of(p.get(), now);
           },
           py::arg("now"));

@@ -17,7 +17,7 @@ namespace {
 
 using Doubles = Array<double>;
 
-// Valid jobs, as the columns of their table say; those are kept.
+// Valid jobs from the columns of their table, which `kept` keeps alive.
 ClusterJobsView jobs_of(const py::dict& table, std::vector<py::object>& kept) {
   ClusterJobsView jobs;
   ClusterJobsView::each(
@@ -85,7 +85,7 @@ ClusterOptions options_of(const py::dict& given) {
   return options;
 }
 
-// Rows of the table of options, in order, for Python's checks and for people.
+// Rows of the table of options, in order, for Python's checks and for help texts.
 py::tuple option_rows() {
   const ClusterOptions options;
   py::list rows;
@@ -121,7 +121,7 @@ class PySimulation {
 
   void advance(double until) {
     const BoundPolicy& policy = bound_policy();
-    const UseGuard turn(busy_), policy_turn(policy.busy);
+    const UseGuard guard(busy_), policy_guard(policy.busy);
     if (policy.serves != this) {
       throw std::runtime_error("the policy has begun with another simulation");
     }
@@ -130,7 +130,7 @@ class PySimulation {
   }
 
   py::dict totals() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     const ClusterTotals& t = simulation_.totals();
     py::dict d;
     d["now"] = t.now;
@@ -164,7 +164,7 @@ class PySimulation {
   }
 
   py::dict records() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     py::dict d;
     d["came"] = copy<double>(simulation_.came);
     d["start"] = copy<double>(simulation_.start);
@@ -176,21 +176,21 @@ class PySimulation {
   }
 
   Array<float> latency() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     return copy<float>(simulation_.latency);
   }
 
   py::tuple history() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     return history_tuple(simulation_.history());
   }
   void recall(const py::tuple& numbers) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     simulation_.recall(history_of(numbers));
   }
 
   py::dict trace() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     py::dict d;
     d["time"] = copy<double>(simulation_.trace_time);
     d["kind"] = copy<std::uint8_t>(simulation_.trace_kind);
@@ -209,7 +209,7 @@ class PySimulation {
   BoundPolicy& bound_policy() const { return policy_.cast<BoundPolicy&>(); }
   ClusterSimulation begun(const py::dict& options) {
     BoundPolicy& policy = bound_policy();
-    const UseGuard turn(policy.busy);
+    const UseGuard guard(policy.busy);
     policy.serves = this;
     return ClusterSimulation(tables_.cluster, tables_.jobs, options_of(options), tables_.changes,
                              tables_.estimate, *policy.policy);
@@ -231,7 +231,7 @@ py::tuple column_rows() {
         d["name"] = column.name;
         d["whole"] = std::is_integral_v<T>;
         d["by_row"] = column.length == ClusterColumn::Length::kRows;
-        d["told"] = column.of != ClusterColumn::Of::kSimulation;
+        d["for_schedulers"] = column.read_by != ClusterColumn::ReadBy::kSimulation;
         rows.append(std::move(d));
       },
       none);

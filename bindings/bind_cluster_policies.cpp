@@ -66,7 +66,7 @@ py::object phase_column(const py::object& self, T PhaseState::* member) {
   return array;
 }
 
-// What a policy written in Python decides from: one row a job with ready tasks.
+// The columns from which a policy in Python decides: a row for each job with ready tasks.
 py::dict demand_columns(const ClusterState& state, int pool) {
   std::vector<std::int64_t> job, running, most, minimum, user;
   std::vector<double> work, size, arrival, weight, deadline;
@@ -98,7 +98,7 @@ py::dict demand_columns(const ClusterState& state, int pool) {
   return d;
 }
 
-// A policy written in Python. Its methods are called with the GIL held, and errors come back.
+// A policy in Python. Its methods are called with the GIL held; their exceptions reach the caller.
 class PyClusterPolicy : public ClusterPolicy {
  public:
   // `whole`: a function of the whole state and the time.
@@ -154,7 +154,7 @@ class PyClusterPolicy : public ClusterPolicy {
   }
   void decide(const ClusterState& state, int pool, Answer& answer) override {
     const py::gil_scoped_acquire acquire;
-    // Jobs that left keep no target.
+    // Jobs that left have no target any more.
     for (const Index job : state.changed[pool]) {
       if (style_ == Style::kTargets && state.demand(job, pool).most == 0) answer.set(job, 0.0);
     }
@@ -202,7 +202,7 @@ class PyClusterPolicy : public ClusterPolicy {
       }
     }
   }
-  // Slots of each job that is here, or of its maps and its reduces.
+  // Slots of each present job, or of its maps and its reduces.
   void decide_whole(const ClusterState& state, int pool, Answer& answer) const {
     if (state.present.empty()) return;
     const py::object given = self_.attr("decide")(state_columns(state), state.now);
@@ -297,7 +297,7 @@ void bind_cluster_policies(py::module_& module) {
   py::class_<Bound<PyClusterPolicy>, BoundPolicy>(module, "ClusterCallback")
       .def(py::init<py::object, const std::string&, bool, bool, bool>(), py::arg("policy"),
            py::arg("style"), py::arg("depends_on_time"), py::arg("listens"), py::arg("whole"));
-  // By its address; the object that has it stays alive.
+  // A compiled policy by its address; the object that owns the function stays alive.
   py::class_<Bound<CompiledPolicy>, BoundPolicy>(module, "CompiledPolicy")
       .def(py::init([](std::uintptr_t address, bool depends_on_time, const py::object&) {
              return std::make_unique<Bound<CompiledPolicy>>(

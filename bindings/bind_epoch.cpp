@@ -21,7 +21,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
  public:
   using BoundEpoch::BoundEpoch;
 
-  // Columns as in Column, by name.
+  // Columns by name, each as in columns.hpp.
   Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind,
                        const std::optional<Integers>& program, bool dated) {
     const Given<JobsView, JobColumns> jobs(columns);
@@ -31,7 +31,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
                      const std::optional<Integers>& program, bool dated) {
     return add(&Epoch::add, jobs.view(), kind, program, dated);
   }
-  // `dated`: whether somebody told when the jobs arrive.
+  // `dated`: whether arrivals were given.
   template <typename Add>
   Integers add(Add method, JobsView jobs, const std::optional<Codes>& kind,
                const std::optional<Integers>& program, bool dated) {
@@ -47,12 +47,12 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
 
   // (version, ids, slots, changed, overloaded)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     const std::size_t n = epoch_.size();
     auto given = fresh<std::int64_t>(n);
     auto changed = fresh<bool>(n);
     auto* given_data = given.mutable_data();
-    // Bytes as they are: each is 0 or 1.
+    // Read as bools without copying: each byte is 0 or 1.
     auto* changed_data = reinterpret_cast<std::uint8_t*>(changed.mutable_data());
     {
       py::gil_scoped_release release;
@@ -64,8 +64,8 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     return py::make_tuple(epoch_.version(), ids(), given, changed, epoch_.overloaded());
   }
 
-  // Of the decision that has this version: (plan, the jobs that it is about,
-  // penalties, codes of their kinds or the one of all)
+  // For the decision with this version: (plan, its jobs, penalties, codes of their kinds, or one
+  // code for all)
   py::tuple plan(std::uint64_t version) {
     return alone(
         [&] {
@@ -84,10 +84,10 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
         });
   }
 
-  // Of the decision that has this version, some rows: work left, what their slots do together,
-  // minima, maxima, deadlines; and the sum of all minima.
+  // For the decision with this version, for some rows: work left, the rate of their slots, minima,
+  // maxima, deadlines; and the sum of all minima.
   py::tuple shown(std::uint64_t version, const Integers& rows) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     must_be(version, "explanation");
     epoch_.recall();
     const JobsView jobs = epoch_.planned_jobs();
@@ -117,12 +117,12 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   }
 
   py::array_t<double> rates(std::int64_t program, std::int64_t most) const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     return to_numpy(epoch_.rates_of(program, most));
   }
 
   py::array_t<double> promised(std::uint64_t version) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     must_be(version, "promised ends");
     return to_numpy(epoch_.promised());
   }
@@ -138,18 +138,18 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     });
   }
 
-  // Ids of jobs that wait for more slots than there are, told once each.
+  // Ids of jobs that wait for more slots than there are; each is returned once.
   Integers take_oversized() {
     return to_numpy(alone([&] { return epoch_.take_oversized(); }));
   }
   // [s] For how long the last decision is held.
   double period() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     return epoch_.held() ? epoch_.period() : 0.0;
   }
 
  private:
-  // Of all rows; one array for decisions between which nobody came or went.
+  // Ids of all rows; the same array for all decisions between which no job came or left.
   const py::array& ids() {
     const std::pair rows(epoch_.next_id(), epoch_.size());
     if (rows == rows_of_ids_) return ids_;
@@ -161,7 +161,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   }
 
   py::array ids_;
-  std::pair<std::int64_t, std::size_t> rows_of_ids_{-1, 0};  // which set of rows it is of
+  std::pair<std::int64_t, std::size_t> rows_of_ids_{-1, 0};  // next id and rows at that time
 };
 
 }  // namespace

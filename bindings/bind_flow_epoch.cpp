@@ -77,8 +77,8 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
                  });
   }
 
-  // Of the decision that has this version: (plan, the flows that it is about, their ids, names of
-  // their jobs, codes of their kinds, penalties)
+  // For the decision with this version: (plan, its flows, their ids, names of their jobs, codes of
+  // their kinds, penalties)
   py::tuple plan(std::uint64_t version) {
     FlowPlan plan;
     SeenFlows seen;

@@ -12,7 +12,7 @@ namespace {
 
 using Doubles = Array<double>;
 
-// What people pay for the rows of a table.
+// The penalties of the rows of a table.
 template <typename Table>
 std::unique_ptr<Penalties> penalties_of(const Table& table, const Array<std::uint8_t>& codes,
                                         std::uintptr_t custom) {
@@ -79,11 +79,11 @@ void bind_model(py::module_& module) {
       .def_readonly("per_size", &KindInfo::per_size)
       .def_readonly("endless", &KindInfo::endless)
       .def_readonly("custom", &KindInfo::custom);
-  py::tuple told(std::size(kKinds));  // in the order of their codes
-  for (std::size_t k = 0; k < told.size(); ++k) {
-    told[k] = py::cast(&kKinds[k], py::return_value_policy::reference);
+  py::tuple kinds(std::size(kKinds));  // in the order of their codes
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    kinds[k] = py::cast(&kKinds[k], py::return_value_policy::reference);
   }
-  module.attr("KINDS") = told;
+  module.attr("KINDS") = kinds;
 
   py::class_<Penalties>(module, "Penalties")
       .def(py::init(&penalties_of<Jobs>), py::arg("table"), py::arg("kinds").noconvert(),
@@ -109,7 +109,7 @@ void bind_model(py::module_& module) {
           },
           py::arg("completion").noconvert());
 
-  // What bound a job's slots, by code.
+  // The reasons why a job got no more slots, by code.
   py::tuple bounds(kBoundTexts.size());
   for (std::size_t k = 0; k < kBoundTexts.size(); ++k) bounds[k] = kBoundTexts[k];
   module.attr("BOUNDS") = bounds;

@@ -71,24 +71,24 @@ class PyPeriodicLoop {
   }
 
   bool advance(double until) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     py::gil_scoped_release release;
     return loop_.advance(until);
   }
-  // (start, completion): infinite where that has not come yet.
+  // (start, completion): infinite if the job has not started, or ended, yet.
   py::tuple times() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     const auto start = loop_.start(), completion = loop_.completion();
     return py::make_tuple(to_numpy(std::vector<double>(start.begin(), start.end())),
                           to_numpy(std::vector<double>(completion.begin(), completion.end())));
   }
-  // [s] Absolute ends promised at arrival; infinite where none was.
+  // [s] Absolute ends promised at arrival; infinite: none.
   py::array_t<double> promised() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     return to_numpy(std::vector<double>(loop_.promised().begin(), loop_.promised().end()));
   }
   py::dict totals() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     const PeriodicLoop::Totals& t = loop_.totals();
     py::dict d;
     d["decisions"] = t.calls;

@@ -11,8 +11,8 @@
 namespace malleable::bindings {
 namespace {
 
-// Memory that is asked for and given back with every call costs a small plan a fifth of its time:
-// a thread keeps the planner of its last one, unless it grew large or something was thrown.
+// Allocating memory in every call costs a small plan a fifth of its time: so each thread keeps the
+// planner of its last plan, unless that grew large or an exception was thrown.
 class Lease {
  public:
   Lease() : planner_(std::move(kept())) {

@@ -27,7 +27,7 @@ class PyScheduler {
               py::object policy)
       : policy_(std::move(policy)) {
     BoundPolicy& bound = policy_.cast<BoundPolicy&>();
-    const UseGuard turn(bound.busy);
+    const UseGuard guard(bound.busy);
     bound.serves = this;
     scheduler_ = std::make_unique<Scheduler>(
         nodes_of(nodes), people_of(users), read_options<SchedulerOptions>(options), *bound.policy);
@@ -35,7 +35,7 @@ class PyScheduler {
   PyScheduler(const PyScheduler&) = delete;
   PyScheduler& operator=(const PyScheduler&) = delete;
 
-  // One thread at a time, and not while its policy has begun with somebody else.
+  // One thread at a time, and not after its policy has begun to serve another object.
   struct InUse {
     explicit InUse(const PyScheduler& self)
         : own(self.busy_), policy(self.policy_.cast<BoundPolicy&>().busy) {
@@ -61,7 +61,7 @@ class PyScheduler {
     jobs.parents_offset = column<std::int64_t>(columns, "parents_offset", kept);
     ClusterJobsView::each(
         [&]<typename T>(const ClusterColumn& own, std::span<const T>& values) {
-          if (own.of == ClusterColumn::Of::kSimulation) return;
+          if (own.read_by == ClusterColumn::ReadBy::kSimulation) return;
           values = column<T>(columns, own.name, kept, own.needed);
         },
         static_cast<ClusterJobsView&>(jobs));
@@ -199,7 +199,7 @@ class PyScheduler {
     }));
   }
 
-  // What a policy of one's own would see now.
+  // The columns that a user's own policy would see now.
   py::dict state() const {
     const InUse held(*this);
     return state_columns(scheduler_->state());
@@ -266,7 +266,7 @@ class PyScheduler {
       return std::tuple(now.speedup, now.speedup_low);
     });
   }
-  // The rule, and p of the jobs that are here
+  // The rule, and p of the present jobs (s tasks do s^p)
   std::tuple<std::string, double> rule() {
     return call([](Scheduler& s) {
       return std::tuple(std::string(s.rule()), mean_speedup(s.state().exponents_here()));

@@ -35,17 +35,17 @@ class PySlottedSim {
   void feed(const Integers& arrival, const Integers& map, const Integers& task_offset,
             const Integers& task, const std::optional<Doubles>& estimate) {
     const MapReduceView jobs = view_of(arrival, map, task_offset, task);
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     py::gil_scoped_release release;
     sim_.feed(jobs, view_or_nothing(estimate));
   }
   void advance(std::int64_t last) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     py::gil_scoped_release release;
     sim_.advance(last);
   }
   py::dict summary() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     const SlottedTotals& t = sim_.totals();
     const auto steps = static_cast<double>(t.last_step);
     const double offered = static_cast<double>(sim_.machines()) * steps;
@@ -67,13 +67,13 @@ class PySlottedSim {
     return d;
   }
   py::tuple take_records() {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     SlottedRecords r = sim_.take_records();
     return py::make_tuple(to_numpy(std::move(r.job)), to_numpy(std::move(r.start)),
                           to_numpy(std::move(r.map_finish)), to_numpy(std::move(r.finish)));
   }
   py::tuple slowdown() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     const auto counts = sim_.size_counts();
     std::size_t sizes = counts.size();
     while (sizes > 0 && counts[sizes - 1] == 0) --sizes;

@@ -30,10 +30,10 @@ void check_arrivals(std::span<const double> arrival, std::size_t count, double n
   }
 }
 
-// What a batch's plan leaves to the queue besides: orders that are given with the jobs.
+// The plan of a batch is a policy of the queue that takes both orders from the jobs' columns.
 constexpr const char* kGivenOrders = "order";
 
-// What a policy asks of the queue.
+// The options of the queue for a policy.
 TandemOptions options_of(const std::string& policy, std::int64_t k, bool conserving) {
   TandemOptions options;
   if (policy == kGivenOrders) {
@@ -76,7 +76,7 @@ py::dict summary_of(const TandemQueue& queue) {
   return d;
 }
 
-// The queue and what it was made with, which says what it must be fed.
+// The queue with the arguments that it was made with, which say which columns it needs.
 struct BoundQueue : TandemQueue {
   explicit BoundQueue(const TandemOptions& given) : TandemQueue(given), options(given) {
     set_poll([] {  // lets Ctrl-C through
@@ -117,7 +117,7 @@ void bind_tandem(py::module_& module) {
             const std::size_t count = view(map).size();
             const bool estimated = queue.options.estimated;
             const bool ordered = queue.options.policy == TandemPolicy::kOrder;
-            const UseGuard turn(queue.busy);
+            const UseGuard guard(queue.busy);
             check_arrivals(view(arrival), count, queue.totals().now);
             check_column("map", view(map), count);
             check_column("shuffle", view(shuffle), count);
@@ -137,23 +137,23 @@ void bind_tandem(py::module_& module) {
       .def(
           "advance",
           [](BoundQueue& queue, double until) {
-            const UseGuard turn(queue.busy);
+            const UseGuard guard(queue.busy);
             queue.advance(until);
           },
           py::arg("until"), py::call_guard<py::gil_scoped_release>())
       .def("summary",
            [](const BoundQueue& queue) {
-             const UseGuard turn(queue.busy);
+             const UseGuard guard(queue.busy);
              return summary_of(queue);
            })
       .def_property_readonly("total_response",
                              [](const BoundQueue& queue) {
-                               const UseGuard turn(queue.busy);
+                               const UseGuard guard(queue.busy);
                                return queue.totals().response;
                              })
       .def("take_records",
            [](BoundQueue& queue) {
-             const UseGuard turn(queue.busy);
+             const UseGuard guard(queue.busy);
              auto id = std::exchange(queue.done_id, {});
              auto start = std::exchange(queue.done_start, {});
              auto map = std::exchange(queue.done_map, {});
@@ -163,13 +163,13 @@ void bind_tandem(py::module_& module) {
            })
       .def("slowdown",
            [](const BoundQueue& queue) {
-             const UseGuard turn(queue.busy);
+             const UseGuard guard(queue.busy);
              return counts_and_means(queue.bucket_jobs, queue.bucket_stretch);
            })
-      // (ids, map left, shuffle left, what of it is ready) of the jobs in the system
+      // of the jobs in the system: (ids, map left, shuffle left, ready part of it)
       .def("state",
            [](const BoundQueue& queue) {
-             const UseGuard turn(queue.busy);
+             const UseGuard guard(queue.busy);
              std::vector<std::int64_t> id;
              std::vector<double> map, shuffle, ready;
              for (const FluidJob& job : queue.jobs()) {
@@ -183,7 +183,7 @@ void bind_tandem(py::module_& module) {
                                    to_numpy(std::move(shuffle)), to_numpy(std::move(ready)));
            })
       .def("running", [](BoundQueue& queue) {
-        const UseGuard turn(queue.busy);
+        const UseGuard guard(queue.busy);
         std::vector<std::int64_t> id;
         std::vector<double> map, shuffle;
         for (const TandemQueue::Service& s : queue.decide()) {
@@ -202,7 +202,7 @@ void bind_tandem(py::module_& module) {
           [](BoundBound& bound, const Doubles& arrival, const Doubles& map,
              const Doubles& shuffle) {
             const std::size_t count = view(map).size();
-            const UseGuard turn(bound.busy);
+            const UseGuard guard(bound.busy);
             check_arrivals(view(arrival), count, 0.0);
             check_column("map", view(map), count);
             check_column("shuffle", view(shuffle), count);

@@ -31,8 +31,7 @@ class PyTandemEpoch : public BoundEpoch<PyTandemEpoch, TandemEpoch> {
  public:
   using BoundEpoch::BoundEpoch;
 
-  // (ids, slots, changed, shares, orders, overloaded, bounds), by station where there are two
-  // columns
+  // (ids, slots, changed, shares, orders, overloaded, bounds); two columns are by station
   py::tuple decide(double now, const std::optional<std::pair<std::int64_t, std::int64_t>>& slots,
                    std::optional<double> period) {
     using Row = TandemEpoch::Service;
@@ -97,9 +96,9 @@ void bind_tandem_epoch(py::module_& module) {
       .def_property_readonly("split_srpt", guarded<BoundBatch>(&TandemBatch::split_srpt))
       .def_property_readonly("origin", guarded<BoundBatch>(&TandemBatch::origin))
       .def_property_readonly("tried", guarded<BoundBatch>(&TandemBatch::tried))
-      // The places of every job in the orders, or the name of the policy that does better.
+      // The places of every job in the orders of both stations, or the name of a better policy.
       .def("plan", [](const BoundBatch& batch) {
-        const UseGuard turn(batch.busy);
+        const UseGuard guard(batch.busy);
         std::vector<double> map_place, shuffle_place;
         const TandemPolicy policy = batch.plan(map_place, shuffle_place);
         const char* name = policy == TandemPolicy::kOrder       ? "order"

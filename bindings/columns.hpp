@@ -1,9 +1,9 @@
-// Columns as a scheduler's loop hands them over, read where they lie.
+// Columns of a small call, such as those of a scheduler's loop, read without conversion.
 //
-// Contiguous arrays of the very type are read in place, lists and tuples of plain numbers entry by
-// entry, a single number is spread. Whatever else there is, and whatever has another length, is a
-// TypeError before anything happened: Python's side then converts it or says what is wrong with it
-// (malleable.arrays), which costs more than a small call itself.
+// Contiguous arrays of the right type are read in place, lists and tuples of plain numbers entry by
+// entry; a single number stands for all entries. Anything else, and any other length, is a
+// TypeError before anything happens: Python code (malleable.arrays) then converts it or says what
+// is wrong, which takes longer than a small call.
 #pragma once
 
 #include <type_traits>
@@ -18,7 +18,7 @@ class Column {
  public:
   static constexpr std::size_t kAny = ~std::size_t{0};
 
-  // `count` entries; kAny: it says itself how many, a single number one. None: no entries.
+  // `count` entries; kAny: any number of entries, a single number being one. None: no entries.
   explicit Column(const py::object& given, std::size_t count = kAny) {
     PyObject* const object = given.ptr();
     if (object == Py_None) return;
@@ -45,7 +45,7 @@ class Column {
     return *this;
   }
   std::span<const T> get() const { return values_; }
-  // The entries, to be kept; nothing is read of this any more.
+  // Moves the entries out; afterwards this column must not be read.
   std::vector<T> take() {
     if (own_.empty()) {
       reserve_large(own_, values_.size());
@@ -53,7 +53,7 @@ class Column {
     }
     return std::move(own_);
   }
-  // For whole numbers beyond which all mean the same.
+  // Refuses entries above a limit, beyond which all numbers mean the same.
   const Column& at_most(T limit) const {
     for (const T value : values_) {
       if (value > limit) refuse();
@@ -94,7 +94,7 @@ class Column {
     }
   }
 
-  // A tuple, which nobody else can change meanwhile.
+  // Copies the entries into a tuple first, because other code could change a list meanwhile.
   void read_all(PyObject* object) {
     const auto tuple = py::reinterpret_steal<py::tuple>(PySequence_Tuple(object));
     if (!tuple) throw py::error_already_set();

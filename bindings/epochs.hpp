@@ -1,6 +1,6 @@
-// What all epochs have for Python: their guard and their handle for C beside them, columns in by
-// name, columns out of rows, copies and pickles. A class adds its own way to be made, to be told of
-// new jobs and to tell a decision.
+// The common part of all epochs for Python: the thread guard, the handle for C, columns that come
+// in by name, columns made of rows, copies and pickles. A class adds its constructor, how jobs are
+// added, and what a decision returns.
 #pragma once
 
 #include <cstdint>
@@ -51,15 +51,15 @@ class BoundEpoch {
     alone([&] { epoch_.remove(jobs.get()); });
   }
 
-  // What the epoch says of itself.
+  // Calls a getter of the epoch.
   template <auto method>
   auto ask() const {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     return (epoch_.*method)();
   }
-  // What jobs of kind custom pay.
+  // Sets the penalty of jobs of kind custom, by the address of a function.
   void set_penalty(std::uintptr_t address) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     epoch_.set_penalty(reinterpret_cast<CustomPenalty>(address));
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
@@ -72,17 +72,17 @@ class BoundEpoch {
   }
 
  protected:
-  // Without the interpreter's lock, while nobody else is at the object.
+  // Makes a call without the interpreter's lock, while no other thread uses the object.
   template <typename Call>
   auto alone(const Call& call) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     const py::gil_scoped_release release;
     return call();
   }
-  // The same, and then tells what came of it, still alone.
+  // The same, and then converts the result by tell(result) before other threads may use the object.
   template <typename Call, typename Tell>
   auto alone(const Call& call, const Tell& tell) {
-    const UseGuard turn(busy_);
+    const UseGuard guard(busy_);
     auto&& made = [&]() -> decltype(auto) {
       const py::gil_scoped_release release;
       return call();
@@ -101,7 +101,7 @@ class BoundEpoch {
   malleable_epoch handle_{epoch_, busy_};
 };
 
-// What is the same for all; the rest is chained to it.
+// Binds the methods that all epochs have; callers chain the others to it.
 template <typename Py>
 py::class_<Py> bind_loop(py::module_& module) {
   using Object = typename Py::Object;
@@ -115,7 +115,7 @@ py::class_<Py> bind_loop(py::module_& module) {
       .def("__len__", &Py::template ask<&Object::size>);
   return bound;
 }
-// Of epochs whose changes name jobs alone.
+// The same for epochs whose changes name only jobs.
 template <typename Py>
 py::class_<Py> bind_job_loop(py::module_& module) {
   py::class_<Py> bound = bind_loop<Py>(module);

@@ -1,6 +1,6 @@
-// What was learnt of tasks, as arrays: sums over all phases; numbers of programs by map and by
-// reduce phase, shape (programs, 3); of users, shape (users, 3), likewise; and of programs'
-// speed-up, shape (programs, 17).
+// The history of a scheduler (what it has learnt of tasks, TaskEstimates::History) as arrays: sums
+// over all phases; by phase, numbers of each program, shape (programs, 3), and of each user, shape
+// (users, 3); and of each program's speed-up, shape (programs, 17).
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Kinds of penalties, which Python names by their codes.
+// Kinds of penalties and their codes, by which Python names them.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Means of what simulations have added up.
+// Means from the sums of simulations.
 #pragma once
 
 #include <limits>
@@ -11,12 +11,12 @@ namespace malleable::bindings {
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Their ratio, or what it is of nothing.
+// sum / count; `otherwise` if the count is 0.
 inline double mean_over(double sum, double count, double otherwise = kNaN) {
   return count > 0.0 ? sum / count : otherwise;
 }
 
-// Jobs in each bucket of size, and their mean; NaN where there are none.
+// The number of jobs in each bucket of sizes, and their mean; NaN for empty buckets.
 inline py::tuple counts_and_means(std::span<const std::int64_t> counts,
                                   std::span<const double> sums) {
   std::vector<double> means(counts.size());

@@ -24,8 +24,8 @@ void bind_embed(py::module_& module);
 
 namespace {
 
-// NumPy and pybind11 keep state by process, and wait for ever where a second interpreter asks for
-// it. CPython 3.13 calls PyInit__core in the first interpreter and fills the module in the second.
+// NumPy and pybind11 keep state by process, and wait for ever if a second interpreter asks for it.
+// CPython 3.13 calls PyInit__core in the first interpreter and fills the module in the second.
 bool in_first_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
 constexpr const char* kRefusal =
     "malleable cannot be imported in a subinterpreter: use threads or processes";
@@ -37,7 +37,7 @@ PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
   if (!in_first_interpreter()) throw py::import_error(kRefusal);
   module.doc() = "Compiled core of malleable; use the package's own functions instead.";
   module.attr("__version__") = malleable::package_version();
-  // `with turn:` for what keeps state in Python.
+  // `with guard:` for classes that keep state in Python.
   py::class_<malleable::Busy>(module, "UseGuard")
       .def(py::init<>())
       .def("__enter__", [](const malleable::Busy& busy) { busy.take(); })

@@ -1,4 +1,4 @@
-// Columns that Python hands over by name, in a dictionary.
+// Columns that Python passes by name, in a dictionary.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace malleable::bindings {
 
-// One that views point to; `kept` keeps it alive. One that is not there is empty.
+// A column as a view, whose array `kept` keeps alive; a missing column is empty.
 template <typename T>
 std::span<const T> column(const py::dict& columns, const char* name, std::vector<py::object>& kept,
                           bool needed = false) {

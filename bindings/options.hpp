@@ -1,4 +1,4 @@
-// Options that Python hands over by name, in a dictionary, and the table of them for Python.
+// Options that Python passes by name, in a dictionary, and the table of options for Python.
 #pragma once
 
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace malleable::bindings {
 
-// The word for what kind of values an option takes.
+// The word for the kind of values that an option takes.
 template <typename T>
 constexpr const char* kind_name() {
   if constexpr (std::is_same_v<T, bool>) {
@@ -28,7 +28,7 @@ constexpr const char* kind_name() {
   }
 }
 
-// A value as people write it.
+// A value as users write it.
 template <typename T>
 py::object shown_option(const Option& option, const T& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -43,7 +43,7 @@ py::object shown_option(const Option& option, const T& value) {
   }
 }
 
-// Values are those that Python's side has checked against the table.
+// Python code has checked the values against the table.
 template <typename T>
 void read_option(const Option& option, const py::handle& given, T& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -70,7 +70,7 @@ Options read_options(const py::dict& given) {
   return options;
 }
 
-// Their values by name.
+// The values of all options by name.
 template <typename Options>
 py::dict shown_options(const Options& options) {
   py::dict values;

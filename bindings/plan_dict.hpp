@@ -1,4 +1,4 @@
-// A plan as a dictionary of NumPy arrays, without copying what can be handed over.
+// A plan as a dictionary of NumPy arrays; vectors are moved, not copied.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,5 @@
-// A cluster policy as Python holds it: it keeps state while a simulation asks it, so it serves one
-// simulation at a time.
+// A cluster policy as an object of Python. It has state between the calls of a simulation, so it
+// serves one simulation at a time.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct BoundPolicy {
   Busy busy;
 };
 
-// One class for Python for each policy.
+// A class of Python for each policy.
 template <typename Policy>
 struct Bound : BoundPolicy {
   template <typename... Arguments>
@@ -27,8 +27,8 @@ struct Bound : BoundPolicy {
   const Policy& get() const { return static_cast<const Policy&>(*policy); }
 };
 
-// What a policy of one's own sees: by phase, shape (n, 2), or where slots are generic what both
-// together may use, shape (n,).
+// The columns that a user's own policy sees: with one entry for each phase, shape (n, 2), or, if
+// slots are generic (run maps and reduces), with one for both together, shape (n,).
 py::dict state_columns(const ClusterState& state);
 
 }  // namespace malleable::bindings

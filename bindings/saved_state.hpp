@@ -1,4 +1,4 @@
-// Objects that keep state pickle, copy and compare by the bytes of that state (model/state).
+// Pickles, copies and comparisons of objects by the bytes of their state (model/state.hpp).
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -14,10 +14,10 @@ namespace malleable::bindings {
 
 namespace py = pybind11;
 
-// The bytes of what an object keeps; nobody else may be at it.
+// The bytes of an object's state; BusyError if another thread uses the object.
 template <typename Checkpointed>
 std::string saved(const char* kind, Checkpointed& kept, const Busy& busy) {
-  const UseGuard turn(busy);
+  const UseGuard guard(busy);
   const py::gil_scoped_release release;
   return save_state(kind, kept);
 }
@@ -29,7 +29,7 @@ void restore(const char* kind, const py::bytes& bytes, Checkpointed& kept) {
   load_state(kind, view, kept);
 }
 
-// `Object` has save().
+// Binds ==; `Object` has save().
 template <typename Object>
 void bind_equal(py::class_<Object>& bound) {
   bound.def("__eq__", [](Object& object, const py::object& other) -> py::object {
@@ -40,7 +40,7 @@ void bind_equal(py::class_<Object>& bound) {
   });
 }
 
-// And load(bytes), which makes another one.
+// Binds == and pickles; `Object` also has load(bytes), which makes a new object.
 template <typename Object>
 void bind_state(py::class_<Object>& bound) {
   bind_equal(bound);

@@ -1,8 +1,8 @@
-// Tables of the core for Python: columns come in by name, are copied once and validated once, and
-// are seen as read-only arrays that keep their table alive.
+// Tables of the core for Python: columns come in by name, are copied once and validated once;
+// Python sees them as read-only arrays that keep their table alive.
 //
-// Which columns there are is what `Columns::each` says (model/terms.hpp); no other list of them is
-// kept here. Changes to what an object keeps come in by name as well, and are read where they lie.
+// `Columns::each` lists the columns (model/terms.hpp); there is no other list of them here. Changes
+// of an object come in by name, too, and are read without copying.
 #pragma once
 
 #include <array>
@@ -19,13 +19,12 @@
 
 namespace malleable::bindings {
 
-// Reads the columns of `made` from a dictionary, as a loop hands them over (columns.hpp): each is
-// read into what place(column) has room for, then kept by keep(column, what was read). None for a
-// column that may be left out is the same as no entry. TypeError for a column that is not plain,
-// and where one is missing.
+// Reads the columns of `made` from a dictionary (each as in columns.hpp): into the optional that
+// place(column) returns, then calls keep(column, the read column). If a column may be left out,
+// None is the same as no entry. TypeError for a column of another type, or a missing one.
 template <typename Columns, typename Made, typename Place, typename Keep, typename... Length>
 void read_columns(const py::dict& given, Made& made, Place place, Keep keep, Length... length) {
-  // To make and to find the names anew takes longer than to read a small table.
+  // Interned once, because making and finding the names takes longer than reading a small table.
   static const std::vector<py::handle> names = [&] {
     std::vector<py::handle> interned;
     Columns::each(made, length..., [&](const char* name, auto&, std::size_t, bool) {
@@ -47,7 +46,7 @@ void read_columns(const py::dict& given, Made& made, Place place, Keep keep, Len
   });
 }
 
-// Columns of a table's own.
+// The columns of a new table, copied.
 template <typename Columns>
 Columns columns_of(const py::dict& given) {
   Columns made;
@@ -59,7 +58,7 @@ Columns columns_of(const py::dict& given) {
   return made;
 }
 
-// The spans of a call's columns, for as long as this is there; `Columns::each` says which.
+// The columns of a call as spans, valid as long as this object lives; `Columns::each` lists them.
 template <typename View, typename Columns = View>
 class Given {
  public:
@@ -87,7 +86,7 @@ class Given {
   std::tuple<Room<double>, Room<std::int64_t>, Room<std::uint8_t>> room_;
 };
 
-// Columns of jobs that come, and when, if that is told.
+// Columns of jobs that come, with their arrivals, which may be left out.
 template <typename Columns>
 struct Arriving : Columns {
   std::span<const double> arrival;
@@ -99,7 +98,7 @@ struct Arriving : Columns {
   }
 };
 
-// What NumPy sees of memory that `owner` keeps.
+// A read-only array of memory that `owner` keeps.
 template <typename T>
 py::array read_only(std::span<const T> values, const py::handle& owner) {
   Array<T> made(static_cast<py::ssize_t>(values.size()), values.data(), owner);
@@ -107,11 +106,12 @@ py::array read_only(std::span<const T> values, const py::handle& owner) {
   return made;
 }
 
-// One table for Python, to be derived from there: made of columns, or the same as another one.
+// A table's class for Python, from which Python derives: made of columns, or the same as another
+// table.
 template <typename Table, typename Columns>
 py::class_<Table, std::shared_ptr<Table>> bind_table(py::module_& module, const char* name) {
   py::class_<Table, std::shared_ptr<Table>> bound(module, name);
-  // What is asked for most comes first: to learn that something is no table takes longer.
+  // The constructor that is called most comes first.
   bound
       .def(py::init([](const py::dict& columns) {
              auto made = columns_of<Columns>(columns);

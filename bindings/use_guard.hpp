@@ -1,4 +1,5 @@
-// The thread guard (model/use_guard.hpp) around methods that are bound as they are.
+// The thread guard (model/use_guard.hpp: one thread at a time in an object) around methods that are
+// bound unchanged.
 #pragma once
 
 #include <type_traits>
@@ -7,18 +8,18 @@
 
 namespace malleable::bindings {
 
-// A method of a class for Python that holds the object's turn. `Bound` has `busy`.
+// A method that holds the guard while it runs. `Bound` has the member `busy`.
 template <typename Bound, typename Base, typename Result, typename... Arguments>
 auto guarded(Result (Base::*method)(Arguments...)) {
   return [method](Bound& self, Arguments... arguments) -> std::decay_t<Result> {
-    const UseGuard turn(self.busy);
+    const UseGuard guard(self.busy);
     return (self.*method)(arguments...);
   };
 }
 template <typename Bound, typename Base, typename Result, typename... Arguments>
 auto guarded(Result (Base::*method)(Arguments...) const) {
   return [method](const Bound& self, Arguments... arguments) -> std::decay_t<Result> {
-    const UseGuard turn(self.busy);
+    const UseGuard guard(self.busy);
     return (self.*method)(arguments...);
   };
 }

@@ -25,7 +25,7 @@ TEST(easy_starts_what_does_not_delay_the_first) {
 }
 
 TEST(first_come_first_served_lets_nobody_overtake) {
-  Backfill fcfs({Reserve::kNobody});
+  Backfill fcfs({Reserve::kNone});
   CHECK(header_example().completions(fcfs) == (std::vector<double>{10.0, 15.0, 27.0, 23.0}));
 }
 
@@ -65,8 +65,7 @@ TEST(tasks_start_in_bundles) {
   world.slots[0] = 5;
   world.job(0, 6, 3.0, {}, 0);
   world.width = {2};
-  for (const Reserve reserve :
-       {Reserve::kNobody, Reserve::kFirst, Reserve::kEach, Reserve::kBest}) {
+  for (const Reserve reserve : {Reserve::kNone, Reserve::kFirst, Reserve::kEach, Reserve::kBest}) {
     Backfill policy({reserve});
     CHECK(world.completions(policy) == (std::vector<double>{6.0}));
   }

@@ -65,8 +65,8 @@ TEST(rates_and_their_inverse) {
   CHECK_EQUAL(hulls.best(speedup, 1, 0.2, 8.0), 3.0);
   CHECK_NEAR(hulls.best(speedup, 0, 0.25, 8.0), 4.0, 1e-12);
   CHECK(!hulls.rough());
-  CHECK_EQUAL(speedup.steepest(0), 0.5);
-  CHECK_NEAR(speedup.steepest(1), std::log2(1.5), 1e-12);
+  CHECK_EQUAL(speedup.largest_exponent(0), 0.5);
+  CHECK_NEAR(speedup.largest_exponent(1), std::log2(1.5), 1e-12);
   CHECK(speedup.curved() && !SpeedupView{}.curved());
 }
 

@@ -66,8 +66,8 @@ TEST(greedy_is_figure_5) {
     CHECK_EQUAL(calls, problem.flows());
     std::map<double, double> change;
     std::vector<double> done(chains.length.size(), 0.0);
-    for (std::size_t q = 0; q < pieces.segment.size(); ++q) {
-      const std::size_t k = pieces.segment[q];
+    for (std::size_t q = 0; q < pieces.pseudo_job.size(); ++q) {
+      const std::size_t k = pieces.pseudo_job[q];
       CHECK(pieces.height[q] > 0.0 && pieces.height[q] <= chains.height[k]);
       CHECK(pieces.end[q] > pieces.start[q]);
       done[k] += pieces.height[q] * (pieces.end[q] - pieces.start[q]);

@@ -21,7 +21,7 @@ TEST(classes_double) {
 // there is nothing.
 TEST(without_sizes_the_index_falls) {
   GittinsIndex index;
-  CHECK(index.look(WorkCounts{}));
+  CHECK(index.update(WorkCounts{}));
   for (std::size_t k = 1; k + 8 < kWorkClasses; ++k) {
     CHECK(index.of(work_bound(k)) > index.of(work_bound(k + 1)));
   }
@@ -32,7 +32,7 @@ TEST(of_equal_sizes_the_one_that_had_most_goes_first) {
   GittinsIndex index;
   WorkCounts sizes{};
   sizes[work_class(100.0)] = 1e6;
-  CHECK(index.look(sizes));
+  CHECK(index.update(sizes));
   for (double had = 1.0; had < 100.0; had *= 2.0) CHECK(index.of(2.0 * had) > index.of(had));
   CHECK_NEAR(index.of(0.0), 1.0 / 96.0, 1e-6);
   CHECK_NEAR(index.of(100.0), 1.0 / 32.0, 1e-6);
@@ -42,11 +42,11 @@ TEST(it_is_computed_anew_when_an_eighth_more_is_known) {
   GittinsIndex index;
   WorkCounts sizes{};
   sizes[20] = 16.0;
-  CHECK(index.look(sizes));
+  CHECK(index.update(sizes));
   sizes[3] = 2.0;
-  CHECK(!index.look(sizes));
+  CHECK(!index.update(sizes));
   sizes[3] = 3.0;
-  CHECK(index.look(sizes));
+  CHECK(index.update(sizes));
 }
 
 }  // namespace test_gittins

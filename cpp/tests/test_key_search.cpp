@@ -30,7 +30,7 @@ TEST(deadlines_that_a_list_meets_are_met) {
     std::vector<double> key;
     keys.keys_by_due(due, key);
     std::uint64_t effort = 3000;
-    const bool found = keys.meet(due, key, effort, kNever);
+    const bool found = keys.meet_deadlines(due, key, effort, kNever);
     met += found ? 1 : 0;
     CHECK(effort <= 3000);
     if (!found) return;
@@ -58,7 +58,7 @@ TEST(deadlines_that_nobody_can_meet_are_not) {
   std::vector<double> key;
   keys.keys_by_due(std::vector<double>{5.0, 5.0}, key);
   std::uint64_t effort = 200;
-  CHECK(!keys.meet(std::vector<double>{5.0, 5.0}, key, effort, kNever));
+  CHECK(!keys.meet_deadlines(std::vector<double>{5.0, 5.0}, key, effort, kNever));
   CHECK_EQUAL(effort, std::uint64_t{0});
 }
 

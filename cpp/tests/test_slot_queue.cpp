@@ -26,7 +26,7 @@ TEST(slots_go_in_the_order_in_which_they_became_free) {
 TEST(fast_slots_go_first) {
   SlotQueue queue;
   const std::vector<std::int64_t> slots{1, 2, 1};
-  queue.tell_apart(std::vector<Index>{1, 0, 2});
+  queue.set_speeds(std::vector<Index>{1, 0, 2});
   queue.reset(slots);
   CHECK(queue.speed() == 0 && queue.alike() == 2);
   CHECK((drain(queue) == std::vector<Index>{1, 1, 0, 2}));
@@ -38,7 +38,7 @@ TEST(fast_slots_go_first) {
 TEST(a_node_that_leaves_takes_its_slots) {
   SlotQueue queue;
   const std::vector<std::int64_t> slots{2, 2, 1};
-  queue.tell_apart(std::vector<Index>{0, 0, 1});
+  queue.set_speeds(std::vector<Index>{0, 0, 1});
   queue.reset(slots);
   queue.erase(0);
   CHECK(queue.size() == 3 && queue.alike() == 2);

@@ -30,7 +30,7 @@ TEST(what_says_nothing_changes_nothing) {
   const SpeedupCurve before = belief.chances();
   SpeedupCurve same;
   same.fill(3.0);
-  belief.say(2, same, 20.0);
+  belief.add(2, same, 20.0);
   for (std::size_t g = 0; g < kSpeedups; ++g) {
     CHECK_EQUAL(belief.chances()[g], before[g]);
     CHECK_EQUAL(belief.chances(2)[g], before[g]);
@@ -39,7 +39,7 @@ TEST(what_says_nothing_changes_nothing) {
 
 // Programs whose phases say so, each of 21 tasks.
 void run(SpeedupPosterior& belief, std::int64_t program, double p, int phases = 3) {
-  for (int k = 0; k < phases; ++k) belief.say(program, says(p), 21.0);
+  for (int k = 0; k < phases; ++k) belief.add(program, says(p), 21.0);
 }
 
 TEST(programs_may_differ) {
@@ -77,13 +77,13 @@ TEST(what_processors_tasks_have_is_known_later) {
 TEST(what_programs_said_is_recalled) {
   SpeedupPosterior before, after;
   for (const std::int64_t program : {-1, 0, 1}) run(before, program, program == 0 ? 1.0 : 0.5);
-  std::vector<SpeedupPosterior::Said> said;
+  std::vector<SpeedupPosterior::Likelihood> said;
   for (std::size_t row = 0; row < before.programs(); ++row) said.push_back(before.of(row));
   after.recall(said);
   for (const std::int64_t program : {-1, 0, 1, 2}) {
     CHECK_NEAR(after.mean(program), before.mean(program), 0.01);
   }
-  CHECK_EQUAL(after.of(0).told, 63.0);
+  CHECK_EQUAL(after.of(0).tasks, 63.0);
 }
 
 }  // namespace test_speedup_posterior

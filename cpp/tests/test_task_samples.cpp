@@ -91,7 +91,7 @@ TEST(tasks_say_how_much_they_slow_each_other_down) {
       seen.running(now += seconds, 0.0);
       seen.finished(wave, seconds, now);
     }
-    const SpeedupCurve says = seen.says(kEven);
+    const SpeedupCurve says = seen.likelihood(kEven);
     const auto best = std::max_element(says.begin(), says.end()) - says.begin();
     CHECK_NEAR(speedup_at(static_cast<std::size_t>(best)), p, 1e-12);
     CHECK_EQUAL(says.back(), 0.0);
@@ -100,7 +100,7 @@ TEST(tasks_say_how_much_they_slow_each_other_down) {
   TaskSamples seen;
   seen.running(0.0, 5.0);
   for (int k = 1; k < 20; ++k) seen.finished(1.0, 1.0 + k % 7, 10.0 * k);
-  for (const double log : seen.says(kEven)) CHECK_NEAR(log, 0.0, 1e-9);
+  for (const double log : seen.likelihood(kEven)) CHECK_NEAR(log, 0.0, 1e-9);
 }
 
 }  // namespace test_task_samples

@@ -167,7 +167,7 @@ typedef struct malleable_jobs {
   const int64_t* maps;       /* needed; * map tasks that wait */
   const int64_t* reduces;    /* 0; * reduce tasks that wait and may start */
   const int64_t* running;    /* 0; * machines that the job holds */
-  const double* map_left;    /* one slot of time for each map task that waits; * machine seconds */
+  const double* map_left;    /* one step for each map task that waits; * machine seconds */
   const double* reduce_left; /* needed; * machine seconds */
 } malleable_jobs;
 
@@ -263,7 +263,7 @@ typedef struct malleable_epoch_options {
   int64_t shuffle_slots; /* 0; tandem: the slots of the second station */
   int64_t idle;          /* tandem: 0: other jobs get the slots that a job cannot use; 1: they stay
                           * idle */
-  double step_seconds;   /* 1; slotted: the length of a slot of time */
+  double step_seconds;   /* 1; slotted: the length of a step */
   const char* sizes;     /* known; jobs: known or unknown (then `work` says nothing) */
 } malleable_epoch_options;
 

@@ -14,6 +14,7 @@ namespace {
 // A fixed array, so that a message can be stored if memory is exhausted.
 thread_local std::array<char, 1024> message{};
 
+// Stores a message; returns the status.
 int noted(int status, const char* what) {
   const std::size_t length = std::min(std::strlen(what), message.size() - 1);
   std::copy_n(what, length, message.begin());

@@ -1,5 +1,5 @@
-// Epochs for C: one handle for all models. Columns come from the structure by the names that tables
-// of the core list (`each`).
+// Epochs (objects that decide the slots of present jobs in a loop) for C: one handle for all
+// models. Columns come from the structure by the names that tables of the core list (`each`).
 #include <limits>
 
 #include "malleable/embed/call.hpp"

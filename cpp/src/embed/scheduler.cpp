@@ -1,4 +1,5 @@
-// The scheduler for C. The caller's function solves the linear programs of the adaptive policy.
+// The scheduler for C. The adaptive policy matches classes of jobs with types of nodes by linear
+// programs (Rasooli and Down 2011); the caller's function solves them.
 #include <numeric>
 
 #include "malleable/embed/cluster.hpp"
@@ -54,9 +55,9 @@ void take_column(const malleable_column& given, std::size_t n, std::size_t types
   bool found = false;
   ClusterJobsView::each(
       [&]<typename T>(const ClusterColumn& column, std::span<const T>& values) {
-        using Side = ClusterColumn::Of;
+        using Side = ClusterColumn::ReadBy;
         const bool rates = std::string_view(column.name) == "node_rates";
-        if (column.of != Side::kBoth && !rates) return;
+        if (column.read_by != Side::kEverywhere && !rates) return;
         known += (known.empty() ? "" : ", ") + std::string(column.name);
         if (name != column.name) return;
         found = true;

@@ -6,7 +6,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kOfStragglers = 500.0;
+constexpr double kOfStragglers = 500.0;  // one task in so many is a straggler
 // Least seconds of both attempts together, over the seconds of one.
 constexpr double kLeastBoth = 1.0 / 3.0;
 

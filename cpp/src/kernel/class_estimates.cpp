@@ -6,6 +6,7 @@
 namespace malleable {
 namespace {
 
+// Terms: c is a class of jobs; row 2 c + p its phase p. A guess is the stated time of a task.
 constexpr double kShortest = 1e-9;  // [s] least time for rates
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// Terms: a chain is the pseudo-jobs of a flow, one after another (kernel/flow_chains.hpp); `height`
+// is the number of slots of a pseudo-job, or of a piece of it.
 void DeadlineGreedy::reset(double slots) {
   slots_ = slots;
   intervals_.clear();
@@ -55,7 +57,7 @@ double DeadlineGreedy::place(const FlowChains& chains, Index flow, double releas
       }
       if (until > from) {
         if (pieces != nullptr) {
-          pieces->segment.push_back(k);
+          pieces->pseudo_job.push_back(k);
           pieces->start.push_back(from);
           pieces->end.push_back(until);
           pieces->height.push_back(slots);
@@ -83,7 +85,7 @@ double DeadlineGreedy::place(const FlowChains& chains, Index flow, double releas
   }
   if (pieces != nullptr) {
     pieces->flow.push_back(flow);
-    pieces->offset.push_back(pieces->segment.size());
+    pieces->offset.push_back(pieces->pseudo_job.size());
   }
   return time;
 }

@@ -8,6 +8,9 @@
 
 namespace malleable {
 
+// Terms: a column is a span of time with the number of used slots; a piece is a span in which a job
+// holds some slots. Both, and `due`, count from problem.now.
+
 // Index of the column that starts at `time`; makes it if there is none.
 std::size_t DeadlinePacking::split(double time) {
   const auto at = std::lower_bound(columns_.begin(), columns_.end(), time,

@@ -12,8 +12,10 @@ namespace malleable {
 
 namespace {
 
-// Sums of work forced before t are off by a few roundings of S t. A level passes if the excess is
-// between 0 and 2 kRounding S t: rounding then cannot lift a bound at any scale of t.
+// Terms: S slots; job j has the work W_j and from m_j to M_j slots (`low`, `high`). A level is a
+// value of the objective; it sets each job a deadline. The excess at t is the work forced before t
+// beyond S t. Sums of forced work are off by a few roundings of S t. A level passes if the excess
+// is between 0 and 2 kRounding S t: rounding then cannot lift a bound at any scale of t.
 constexpr int kRounds = 60;          // of the search for a level, from below
 constexpr int kOwnRounds = 12;       // the same for custom penalties, known only by their values
 constexpr int kLevelHalvings = 200;  // halvings of a bracket of levels
@@ -92,8 +94,8 @@ DemandBound::Peak DemandBound::peak(const Problem& problem, std::span<const doub
   return peak(problem, due, all);
 }
 
-DemandBound::Peak DemandBound::list_turns(const Problem& problem, std::span<const double> due,
-                                          double& rate) {
+DemandBound::Peak DemandBound::list_rate_changes(const Problem& problem,
+                                                 std::span<const double> due, double& rate) {
   times_.clear();
   rates_.clear();
   owners_.clear();
@@ -109,13 +111,13 @@ DemandBound::Peak DemandBound::list_turns(const Problem& problem, std::span<cons
     }
     if (work <= low * end) {
       rate += low;
-      turn(work / low, -low, kNone);
+      add_rate_change(work / low, -low, kNone);
     } else if (end < kInfinity) {
       rate += low;
       if (high > low) {
-        turn(std::max(0.0, (high * end - work) / (high - low)), high - low, kNone);
+        add_rate_change(std::max(0.0, (high * end - work) / (high - low)), high - low, kNone);
       }
-      turn(end, -high, static_cast<Index>(j));
+      add_rate_change(end, -high, static_cast<Index>(j));
     }
   }
   return worst;
@@ -124,7 +126,7 @@ DemandBound::Peak DemandBound::list_turns(const Problem& problem, std::span<cons
 DemandBound::Peak DemandBound::peak(const Problem& problem, std::span<const double> due,
                                     Window& window) {
   double rate = 0.0;
-  Peak worst = list_turns(problem, due, rate);
+  Peak worst = list_rate_changes(problem, due, rate);
   if (worst.excess > 0.0) return worst;
   order_.resize(times_.size());
   sorter_.sort(times_, order_);
@@ -404,8 +406,8 @@ DemandBound::Excess::Next DemandBound::Excess::further(double x) const {
 }
 
 // The least level above `low` that passes, by halving alone.
-double DemandBound::halve(const Problem& problem, const Penalties& penalties, double low, double to,
-                          double stretch, Window window) {
+double DemandBound::bisect(const Problem& problem, const Penalties& penalties, double low,
+                           double to, double stretch, Window window) {
   double high = to;
   for (int step = 0; step < kLevelHalvings; ++step) {
     if (high - low <= kSameTime * std::max(std::fabs(low), std::fabs(high)))
@@ -478,7 +480,7 @@ double DemandBound::level(const Problem& problem, const Penalties& penalties, do
     }
     if (!(low > before)) return low;  // overloaded by no more than rounding
   }
-  return halve(problem, penalties, low, to, stretch, window);
+  return bisect(problem, penalties, low, to, stretch, window);
 }
 
 }  // namespace malleable

@@ -6,7 +6,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kQuantile = 0.25;
+constexpr double kQuantile = 0.25;  // of CopySeconds::low()
 
 // The chance that it is above b if it is above a, a <= b.
 double above_given(double a, double b) {

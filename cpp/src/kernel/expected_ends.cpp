@@ -12,16 +12,20 @@
 namespace malleable {
 namespace {
 
+// Terms: a draw is one simulated run; the scatter of a phase is the standard deviation of the
+// logarithms of its tasks' seconds; row 2 j + p is phase p of job j; a pool is the slots of one
+// kind (0: maps, 1: reduces; generic slots: all in pool 0); a piece is tasks that a slot takes at
+// once.
 using ByScatter = std::array<double, kScatters>;
 constexpr ByScatter kScatter{0.003, 0.03, 0.06, 0.12, 0.25, 0.5, 0.8, 1.1, 1.5, 2.0};
 // Prior of the scatters.
 constexpr ByScatter kLikely{0.02, 0.05, 0.1, 0.2, 0.25, 0.13, 0.1, 0.07, 0.05, 0.03};
 // Scatter of the factor by which times change.
 constexpr double kJumpScatter = 1.5;
-constexpr double kLeastAge = 1e-3;
-constexpr double kLow = 0.1, kHigh = 0.9;
-constexpr std::int64_t kPieces = 8;  // pieces of a slot's share of waiting tasks
-constexpr std::int64_t kDrawn = 8;   // tasks of a piece that are drawn one by one
+constexpr double kLeastAge = 1e-3;         // [s]
+constexpr double kLow = 0.1, kHigh = 0.9;  // quantiles of the ends
+constexpr std::int64_t kPieces = 8;        // pieces of a slot's share of waiting tasks
+constexpr std::int64_t kDrawn = 8;         // tasks of a piece that are drawn one by one
 
 using Random = std::mt19937_64;
 

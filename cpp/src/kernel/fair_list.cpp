@@ -5,8 +5,8 @@
 namespace malleable {
 
 // The job has `slots` from `time` on.
-void FairList::hold(const FlowProblem& problem, Index job, double time, double slots,
-                    Pieces& pieces) {
+void FairList::set_slots(const FlowProblem& problem, Index job, double time, double slots,
+                         Pieces& pieces) {
   Job& own = job_[job];
   if (own.slots == slots) return;
   if (own.slots > 0.0) {
@@ -28,7 +28,7 @@ void FairList::share_out(const FlowProblem& problem, double time, Pieces& pieces
   share_.resize(n);
   for (std::size_t k = 0; k < n; ++k) shared_.high[k] = problem.high[ready_[k]];
   water_filling_.allocate(shared_, {}, share_);
-  for (std::size_t k = 0; k < n; ++k) hold(problem, ready_[k], time, share_[k], pieces);
+  for (std::size_t k = 0; k < n; ++k) set_slots(problem, ready_[k], time, share_[k], pieces);
 }
 
 void FairList::run(const FlowProblem& problem, std::span<double> end, std::span<double> flow_end,
@@ -51,7 +51,7 @@ void FairList::run(const FlowProblem& problem, std::span<double> end, std::span<
     });
     jobs_.entering.clear();
     jobs_.ended_flows.clear();
-    for (const Index job : gone_) hold(problem, job, time, 0.0, pieces);
+    for (const Index job : gone_) set_slots(problem, job, time, 0.0, pieces);
     for (const Index job : gone_) jobs_.finish(job, time, end);
     jobs_.arrive(time, end);
     ready_.insert(ready_.end(), jobs_.entering.begin(), jobs_.entering.end());

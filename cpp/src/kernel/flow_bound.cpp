@@ -151,12 +151,12 @@ void FlowBound::build(const FlowProblem& problem, const std::function<bool()>* l
 
 // How much rounding of times may change the work that is forced or possible by t: many slots do
 // much work between two neighbouring doubles.
-double FlowBound::blur(std::size_t j, double due, double t) const {
+double FlowBound::rounding(std::size_t j, double due, double t) const {
   const double reach = std::fabs(due) + problem_->release[j] + t + std::fabs(problem_->now);
   return std::min(problem_->volume[j], steepest_[j] * kClock * reach);
 }
 
-double FlowBound::blur(double t) const { return steepest_all_ * kClock * t; }
+double FlowBound::rounding(double t) const { return steepest_all_ * kClock * t; }
 
 double FlowBound::alone(const Penalties& penalties, Aggregate aggregate) const {
   double sum = 0.0, worst = -kInfinity;

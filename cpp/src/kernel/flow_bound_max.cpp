@@ -1,4 +1,6 @@
-// Bounds of max objectives: work that deadlines force before a time.
+// Bounds of max objectives: work that deadlines force before a time. A level is a value of the
+// objective; it sets each flow a deadline, and passes if no time is overloaded. The excess at a
+// time is the forced work beyond what the slots can do by then.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -13,13 +15,14 @@ constexpr int kNewtonOnly = 4;  // steps towards a level before longer ones are 
 
 }  // namespace
 
+// The time with the largest excess.
 FlowBound::Peak FlowBound::peak(std::span<const double> due) {
   sweep_.clear();
   double excess = 0.0, slope = 0.0, scale = 0.0, unsure = 0.0, last = 0.0;
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
     scale += problem_->volume[j];
-    unsure += blur(j, due[j], 0.0);
+    unsure += rounding(j, due[j], 0.0);
     last = std::max(last, due[j]);
     excess += forced(j, due[j], 0.0);
     double before = 0.0;
@@ -56,7 +59,7 @@ FlowBound::Peak FlowBound::peak(std::span<const double> due) {
     slope += change.rate;
     if (excess > top.excess) top = {time, excess};
   }
-  unsure += blur(std::min(last, all_.time.empty() ? 0.0 : all_.time.back()));
+  unsure += rounding(std::min(last, all_.time.empty() ? 0.0 : all_.time.back()));
   top.excess = top.excess > kAmple * scale + unsure ? top.excess : 0.0;
   return top;
 }
@@ -77,9 +80,9 @@ double FlowBound::total_excess(const Penalties& penalties, double level, double 
     if (latest == kInfinity) continue;
     scale += problem_->volume[j];
     const double due = latest + tolerance(latest) - problem_->now;
-    sum += forced(j, due, time) - blur(j, due, time);
+    sum += forced(j, due, time) - rounding(j, due, time);
   }
-  return sum - (all_.at(0, time) + blur(time)) - kAmple / 2.0 * scale;
+  return sum - (all_.at(0, time) + rounding(time)) - kAmple / 2.0 * scale;
 }
 
 // The largest level found, at least `fails`, at which more is forced before a time than fits:

@@ -1,5 +1,6 @@
 // Bounds of sums by multipliers for the work forced before certain times: for steps, and for any
-// penalties on a grid.
+// penalties on a grid. Options are the completions that a flow may choose, with their penalties.
+// Each time has a Lagrangian multiplier, a price of the work that must be done by then.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,6 +12,7 @@
 namespace malleable {
 namespace {
 
+// Most times with a multiplier; subgradient steps, and those before the search; times of the grid.
 constexpr std::size_t kMostTimes = 64;
 constexpr int kDualSteps = 400, kQuickSteps = 40;
 constexpr double kGridTimes = 40.0;
@@ -65,13 +67,13 @@ void FlowBound::fill_force() {
   double total = 0.0;
   for (const double volume : problem_->volume) total += volume;
   for (std::size_t t = 0; t < times_.size(); ++t) {
-    room_[t] = all_.at(0, times_[t]) * (1.0 + kAmple) + kAmple * total + blur(times_[t]);
+    room_[t] = all_.at(0, times_[t]) * (1.0 + kAmple) + kAmple * total + rounding(times_[t]);
     for (std::size_t j = 0; j < problem_->flows(); ++j) {
       double last = 0.0;
       for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
         if (options_[o].due < kInfinity) last = std::max(last, options_[o].due);
       }
-      room_[t] += blur(j, last, times_[t]);
+      room_[t] += rounding(j, last, times_[t]);
     }
   }
   for (std::size_t j = 0; j < problem_->flows(); ++j) {

@@ -7,6 +7,9 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// Terms: a recipe says how a schedule is made (an order of flows, due times or keys); its score is
+// the objective, and then the secondary objective; a descent moves flows within the order while
+// that lowers the score.
 void FlowSearch::begin(const FlowProblem& problem, const FlowChains& chains,
                        const Penalties& penalties, Aggregate aggregate,
                        std::span<const double> earliest) {

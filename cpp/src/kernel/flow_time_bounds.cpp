@@ -10,7 +10,7 @@
 namespace malleable {
 namespace {
 
-using Slots = std::vector<std::int64_t>;
+using Slots = std::vector<std::int64_t>;  // steps, by job
 
 std::int64_t rounded_up(std::int64_t units, std::int64_t machines) {
   return (units + machines - 1) / machines;

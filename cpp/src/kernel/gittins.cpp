@@ -4,7 +4,7 @@
 
 namespace malleable {
 
-bool GittinsIndex::look(const WorkCounts& sizes) {
+bool GittinsIndex::update(const WorkCounts& sizes) {
   const double known = std::accumulate(sizes.begin(), sizes.end(), 0.0);
   if (known_ >= 0.0 && known <= 1.125 * known_) return false;
   known_ = known;

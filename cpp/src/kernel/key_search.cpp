@@ -102,8 +102,8 @@ double KeySearch::missed(std::span<const double> due, std::span<const double> ke
   return sum <= limit ? sum : kInfinity;
 }
 
-bool KeySearch::meet(std::span<const double> due, std::vector<double>& key, std::uint64_t& effort,
-                     const std::function<bool()>& stop) {
+bool KeySearch::meet_deadlines(std::span<const double> due, std::vector<double>& key,
+                               std::uint64_t& effort, const std::function<bool()>& stop) {
   if (effort == 0 || jobs_.empty()) return false;
   double best = missed(due, key, kInfinity);
   --effort;

@@ -9,6 +9,9 @@
 namespace malleable {
 namespace {
 
+// Terms: f is the work that a job must have done by a time t so that it ends by C (its forced
+// work); m and M are its least and most slots, W its work, l_k the price (multiplier) of time t_k.
+
 // For each kRoundedJobs jobs, rounding may add kRounding of all work to the forced work.
 constexpr double kRoundedJobs = 4096.0;
 // Steps that the average of completions remembers, and the end of jobs that give up, over the last
@@ -53,7 +56,7 @@ std::uint16_t LagrangianBound::first_from(double t) const {
                                     times_.begin());
 }
 
-// One completion that job j may choose; `rising`: see choose().
+// One completion that job j may choose; `rising`: see cost_of().
 void LagrangianBound::add_option(std::size_t j, double completion, double penalty,
                                  std::uint16_t rising) {
   const double work = problem_->work[j], high = problem_->high[j], low = low_[j];
@@ -141,8 +144,8 @@ void LagrangianBound::sum_prices(std::span<const double> multiplier) {
   }
 }
 
-// Penalty and sum_k l_k f(t_k; C), where f = m t before `rising`, W before `own`, W - M (C - t)
-// before `before`, and W from there on.
+// Penalty and sum_k l_k f(t_k; C), where f = m t before time number `rising`, W before `own`, W - M
+// (C - t) before `before`, and W from there on.
 inline double LagrangianBound::cost_of(std::size_t j, const Option& option) const {
   const Sums* sums = sums_.data();
   const Sums& rising = sums[option.rising];

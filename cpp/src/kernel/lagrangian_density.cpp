@@ -10,6 +10,8 @@
 namespace malleable {
 namespace {
 
+// Terms: a cell is a span of time with one price density l; f is the work that a job must have done
+// by t so that it ends by C (its forced work).
 constexpr std::size_t kMost = 512;  // cells
 // For each kOverJobs jobs, rounding may add kRounding of all work to the forced work.
 constexpr double kOverJobs = 4096.0;
@@ -244,7 +246,7 @@ void LagrangianDensity::sum_prices() {
 }
 
 // The price of all slots over all time.
-double LagrangianDensity::rooms() const {
+double LagrangianDensity::capacity_price() const {
   return problem_->slots * sums_.back().moment + rounding_ * sums_.back().price;
 }
 
@@ -277,7 +279,7 @@ double LagrangianDensity::evaluate() {
   ++evaluations_;
   sum_prices();
   for (auto* column : {&part_, &level_, &ramp_}) column->assign(cells + 1, 0.0);
-  double bound = constant_ - rooms();
+  double bound = constant_ - capacity_price();
   for (std::size_t k = 0; k < jobs_.size(); ++k) {
     if (stops(k)) return -kInfinity;
     const Choice choice = choose(jobs_[k]);
@@ -357,7 +359,7 @@ double LagrangianDensity::bound(std::size_t parts, std::span<double> due) {
     density_ = std::move(finer);
   }
   sum_prices();
-  double sum = constant_ - rooms(), size = std::fabs(constant_) + rooms();
+  double sum = constant_ - capacity_price(), size = std::fabs(constant_) + capacity_price();
   bool whole = true;
   for (std::size_t j = 0; whole && j < problem_->size(); ++j) {
     due[j] = 0.0;

@@ -6,8 +6,11 @@
 
 namespace malleable {
 
+// Terms: p is a job's place in the order; its rate is the slots that it has; slack is slots beyond
+// all minima; the latest start is the time from which a job needs its maximum to meet its deadline.
+
 // Adds the events of a job if its rate stays: its end, and its latest start if it has one.
-void LaxityPacking::announce(Index p, std::vector<Event>& events) const {
+void LaxityPacking::push_events(Index p, std::vector<Event>& events) const {
   const Row& row = rows_[p];
   if (row.rate > 0.0) events.push_back({row.since + row.left / row.rate, false, p, row.version});
   if (row.urgent || row.hopeless || row.due == kInfinity || row.rate >= row.high) return;
@@ -39,7 +42,7 @@ void LaxityPacking::load(const Problem& problem, std::span<const Index> order,
   room_ = slack_;
   frontier_ = 1;
   events_.clear();
-  for (Index p = 1; p < end; ++p) announce(p, events_);
+  for (Index p = 1; p < end; ++p) push_events(p, events_);
   // Most times are known from the start: these are sorted, and only later ones use a heap.
   std::stable_partition(events_.begin(), events_.end(), [](const Event& e) { return !e.start; });
   key_.resize(events_.size());
@@ -65,7 +68,7 @@ void LaxityPacking::set_rate(Index p, double rate) {
   row.rate = rate;
   ++row.version;
   const std::size_t before = events_.size();
-  announce(p, events_);
+  push_events(p, events_);
   for (std::size_t k = before; k < events_.size(); ++k) {
     std::push_heap(events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(k + 1));
   }

@@ -17,7 +17,7 @@ constexpr int kCellBits = 8;         // 2^8 cells for each doubling of time,
 constexpr int kDoublings = 16;       // and doublings of time
 constexpr int kShift = 52 - kCellBits;
 constexpr std::size_t kCells = std::size_t{kDoublings} << kCellBits;
-constexpr std::size_t kBlock = 512;
+constexpr std::size_t kBlock = 512;  // jobs whose changes are listed before they go into cells
 // [of S t] An excess up to this counts as rounding (kernel/demand_bound).
 constexpr double kAllowed = 2.0 * kRounding;
 
@@ -126,7 +126,7 @@ bool LinearLevel::start(const Jobs& jobs, double near, double floor) {
 
 // Adds all changes to their cells; changes after the time when all work can be done go into one
 // more cell.
-void LinearLevel::spread(const Jobs& jobs, double level) {
+void LinearLevel::fill_cells(const Jobs& jobs, double level) {
   cells_.assign(kCells + 1, {0.0, 0.0, 0.0, 0.0});
   for (auto& column : turn_) column.resize(kBlock);
   const auto first_bits = (std::bit_cast<std::uint64_t>(edge_[1]) >> kShift) - 1;
@@ -158,7 +158,7 @@ void LinearLevel::spread(const Jobs& jobs, double level) {
 }
 
 // The border with the largest excess.
-LinearLevel::Peak LinearLevel::look(double minima) const {
+LinearLevel::Peak LinearLevel::worst_border(double minima) const {
   double rate = minima - slots_, excess = 0.0, fall = 0.0;
   Peak worst{0.0, 0.0, 0.0};
   for (std::size_t k = 0; k < kCells; ++k) {
@@ -180,8 +180,8 @@ std::optional<double> LinearLevel::find(const Jobs& jobs, double slots, double n
   if (jobs.size() == 0 || !start(jobs, near, floor)) return std::nullopt;
   const double minima = sum_of(jobs.low);
   for (int round = 0; round < kRounds; ++round) {
-    spread(jobs, level_);
-    const Peak top = look(minima);
+    fill_cells(jobs, level_);
+    const Peak top = worst_border(minima);
     if (!(top.excess > 0.0 && top.fall > 0.0)) return level_;
     const double before = level_;
     level_ += top.excess / top.fall;

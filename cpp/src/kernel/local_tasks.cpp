@@ -5,6 +5,7 @@
 
 namespace malleable {
 
+// Terms: a task is local to a node that has a copy (replica) of its block, the data that it reads.
 void LocalTasks::reset(std::size_t count) {
   rows_.clear();
   rows_.resize(count);

@@ -26,7 +26,9 @@ double left_after(double work, double rate, double t) {
   return open * (open / full) / 2.0;
 }
 
-// The line C >= c + q (B - g(c)) for a job that runs between m and M slots from the start.
+// The line C >= c + q (B - g(c)), with slope q, for a job that runs between m and M slots from the
+// start: C is its completion, B its mean busy time (the mean of the times at which its units of
+// work are done), and g(c) the largest B of a job that ends at c.
 struct Tangent {
   double completion, busy, slope;
 };

@@ -11,6 +11,9 @@
 namespace malleable {
 namespace {
 
+// Terms: flow j has work in cells t of time; a split flow has work in several cells; the reduced
+// cost of an arc is what a unit costs more there, prices included; a hot flow had an arc with a
+// negative reduced cost in the last round; a stretch is kStretch cells.
 constexpr std::size_t kCellsAbove = 4;  // cells that make one cell of the level above
 // rounds over hot flows between two rounds over all flows
 constexpr int kHotRounds = 4;

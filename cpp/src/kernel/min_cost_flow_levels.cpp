@@ -1,5 +1,5 @@
-// Levels, on which several cells count as one: the problem of a level, and portions from one level
-// to the next.
+// Levels, on which several cells (spans of time) count as one: the problem of a level, and portions
+// (work of a flow in a cell) from one level to the next.
 #include <algorithm>
 
 #include "malleable/kernel/min_cost_flow.hpp"

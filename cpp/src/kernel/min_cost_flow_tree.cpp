@@ -1,4 +1,6 @@
-// The tree of cells and split flows, its prices, and the pivots that change both.
+// The tree of cells (of time) and split flows (with work in several cells), its prices, and the
+// pivots that change both. A portion is work of a flow in a cell; a node's `extra` is the
+// infinitesimal part of the flow on its arc.
 #include <cassert>
 #include <limits>
 #include <utility>
@@ -179,7 +181,7 @@ void MinCostFlow::prices_from_tree() {
 }
 
 // Turns the subtree of `top`, which has `cells` cells, so that `top` hangs below `above`.
-void MinCostFlow::turn(Index top, Index above, Index cells, double flow, std::int64_t extra) {
+void MinCostFlow::hang_below(Index top, Index above, Index cells, double flow, std::int64_t extra) {
   Index v = top, parent = above, below = 0;
   for (;;) {
     Node& node = nodes_[v];
@@ -304,11 +306,11 @@ void MinCostFlow::pivot(Index j, Index cell, double reduced) {
   double shift = tail_side ? reduced : -reduced;
   if (2 * below <= all) {
     grow(above, join, Index{0} - 2 * below);
-    turn(inside, outside, below, most, most_extra);
+    hang_below(inside, outside, below, most, most_extra);
     grow(outside, join, 2 * below);
   } else {
     grow(above, kNone, Index{0} - 2 * below);
-    turn(outside, inside, all - below, most, most_extra);
+    hang_below(outside, inside, all - below, most, most_extra);
     grow(inside, kNone, 2 * (all - below));
     root_ = leaving;
     top = outside;

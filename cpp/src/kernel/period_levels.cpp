@@ -12,7 +12,7 @@ namespace {
 
 // A level this close to the least one is good enough.
 constexpr double kSameLevel = 1e-4;
-constexpr int kLevels = 60;
+constexpr int kLevels = 60;  // levels that are tested at most
 
 // Jobs by the period of their deadlines, and the choice of the jobs to give up.
 class GivingUp {
@@ -104,7 +104,7 @@ bool PeriodLevels::passes(const Problem& problem, const Penalties& penalties, do
   return test_.may_meet(problem, period, due_);
 }
 
-bool PeriodLevels::meet(const Problem& problem, const Penalties& penalties, double period) {
+bool PeriodLevels::meet_all(const Problem& problem, const Penalties& penalties, double period) {
   for (std::size_t j = 0; j < problem.size(); ++j) {  // in most cases some job is late
     const double due = penalties.latest(j, 0.0) - problem.now;
     const double work = problem.work[j];
@@ -114,7 +114,7 @@ bool PeriodLevels::meet(const Problem& problem, const Penalties& penalties, doub
 }
 
 bool PeriodLevels::least(const Problem& problem, const Penalties& penalties, double period) {
-  if (meet(problem, penalties, period)) return true;
+  if (meet_all(problem, penalties, period)) return true;
   // If nothing is due before that, any order of whole slot-periods meets all deadlines.
   double all = 0.0, longest = 0.0;
   for (std::size_t j = 0; j < problem.size(); ++j) {

@@ -9,9 +9,12 @@
 namespace malleable {
 namespace {
 
-// The cost of a missing slot-period: the weight of jobs that come in a period against waiting jobs,
-// and the horizon in which the queue empties, as a part of the time of all work plus a number of
-// periods. Found on streams of jobs.
+// Terms: a slot-period is one slot for one period; the price is what a slot-period of work costs
+// that is left to later periods.
+
+// kComing: the weight, in the price, of jobs that come in a period against waiting jobs. kDrain,
+// kPeriods: the horizon in which the queue empties, as a part of the time of all work plus a number
+// of periods. Found on streams of jobs.
 constexpr double kComing = 0.75, kDrain = 0.5, kPeriods = 2.0;
 // Precision of the price, because the jobs served change in steps.
 constexpr double kSamePrice = 1e-2;

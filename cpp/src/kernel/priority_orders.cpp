@@ -9,6 +9,8 @@
 namespace malleable {
 namespace {
 
+// Terms: a job's target is the due time that it should meet in an on-time set; a step is a jump of
+// its penalty; patience is the span over which a jump counts as a slope.
 constexpr double kNever = std::numeric_limits<double>::quiet_NaN();
 
 // Last time, from now, at which the job pays no more than `level`, which it does at `near`.

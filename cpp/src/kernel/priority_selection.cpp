@@ -7,6 +7,7 @@
 namespace malleable {
 namespace {
 
+// Terms: room is the slots that a job can use beyond its minimum; slack is the slots to hand out.
 constexpr std::size_t kSampledKeys = 1024;
 constexpr std::size_t kKeyBlock = 16;
 

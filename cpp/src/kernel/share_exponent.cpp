@@ -6,13 +6,15 @@
 namespace malleable {
 namespace {
 
+// Terms: x is the share exponent (0: equal shares, 1: the order of sizes); s tasks of a job do s^p.
+
 // How much more of 1 - x is best for each part of the slots that coming work needs.
 constexpr double kComingWeight = 2.25;
 // Equal shares are never best, because sizes carry information.
 constexpr double kMostRest = 0.7;
 // The number of exponents, between which 1 - x falls by equal factors; the last one is the order.
 constexpr std::size_t kShareExponents = 14;
-constexpr double kStep = 0.8;
+constexpr double kStep = 0.8;  // that factor
 // Cost of an x that is too large or too small: in a batch, and the addition while work keeps
 // coming.
 constexpr double kOver = 0.11, kUnder = 0.075, kMoreOver = 0.1, kMoreUnder = -0.04;

@@ -43,7 +43,7 @@ void SharedPacking::load(const Problem& problem, const Rule& rule) {
   }
 }
 
-// O(J) powers.
+// Shares by order, from the leading job on: O(J) powers for J jobs.
 void SharedPacking::share_by_order() {
   share_.assign(left_.size(), 0.0);
   const auto weight_of = [&](Index k) { return weight_.empty() ? 1.0 : weight_[k]; };
@@ -125,7 +125,7 @@ void SharedPacking::allocate(const Problem& problem, const Rule& rule, std::span
 }
 
 // The job holds `slots` from `time` on.
-void SharedPacking::hold(const Run& run, Index job, double time, double slots) {
+void SharedPacking::set_slots(const Run& run, Index job, double time, double slots) {
   if (run.plan == nullptr || slots == held_[job]) return;
   const double from = run.problem.now + since_[job], to = run.problem.now + time;
   if (held_[job] > 0.0 && to > from) run.plan->pieces.add(job, from, to, held_[job]);
@@ -152,7 +152,7 @@ double SharedPacking::share_out(const Run& run, double time) {
     if (next_[k] != slots_[k]) {
       slots_[k] = next_[k];
       rate_[k] = run.speedup.at(row_[k], next_[k]);
-      hold(run, row_[k], time, next_[k]);
+      set_slots(run, row_[k], time, next_[k]);
     }
     if (rate_[k] > 0.0) soonest = std::min(soonest, left_.work[k] / rate_[k]);
   }
@@ -175,7 +175,7 @@ void SharedPacking::work_off(const Run& run, double span, double time) {
     left_.work[k] = left_.low[k] = 0.0;
     slots_[k] = rate_[k] = 0.0;
     run.completion[row_[k]] = time;
-    hold(run, row_[k], time, 0.0);
+    set_slots(run, row_[k], time, 0.0);
     ++ended_;
   }
 }

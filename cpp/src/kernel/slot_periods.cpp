@@ -10,8 +10,9 @@
 namespace malleable {
 namespace {
 
-// Prices of seconds saved by one more slot, for any speed-up: 1 / (v w (1/r(s) - 1/r(s + 1))). They
-// never fall, because rates are concave.
+// Prices of seconds saved by one more slot than s, for any speed-up r(s): 1 / (v w (1/r(s) - 1/r(s
+// + 1))), where w is a job's work and v its value of ending a second earlier. They never fall,
+// because rates are concave.
 class SecondsSaved {
  public:
   // `jobs`: rows of the speed-ups.
@@ -78,6 +79,7 @@ void mark_gaining(const double* work, const double* worth, const double* slots, 
   }
 }
 
+// The fewest slots, at most `most`, that do the work within the period.
 double fewest_slots(const SpeedupView& speedup, std::size_t j, double work, double period,
                     double most) {
   const double rate = work / period;

@@ -48,21 +48,21 @@ double speedup_variance(const SpeedupCurve& chances) {
 
 void SpeedupPosterior::begin_with(SpeedupPrior prior) {
   prior_ = speedup_prior(prior);
-  look_at_all();
+  update_all();
 }
 
-void SpeedupPosterior::say(std::int64_t program, const SpeedupCurve& more, double tasks) {
+void SpeedupPosterior::add(std::int64_t program, const SpeedupCurve& more, double tasks) {
   const auto place = static_cast<std::size_t>(program + 1);
   if (programs_.size() <= place) programs_.resize(place + 1);
   Program& own = programs_[place];
-  for (std::size_t g = 0; g < kSpeedups; ++g) own.said[g] += more[g];
-  own.told += tasks;
-  look_at(own);
+  for (std::size_t g = 0; g < kSpeedups; ++g) own.logs[g] += more[g];
+  own.tasks += tasks;
+  update(own);
   settle();
 }
 
 // Computes the posterior of the program from the other programs and its own phases.
-void SpeedupPosterior::look_at(Program& program) {
+void SpeedupPosterior::update(Program& program) {
   const auto count = [&](double sign) {
     shown_ += sign;
     weight_ += sign * program.weight;
@@ -76,26 +76,26 @@ void SpeedupPosterior::look_at(Program& program) {
   };
   if (program.weight > 0.0) count(-1.0);
   program.weight = 0.0;
-  const auto [least, most] = std::minmax_element(program.said.begin(), program.said.end());
+  const auto [least, most] = std::minmax_element(program.logs.begin(), program.logs.end());
   if (*most - *least <= kSameChance) return;
-  const double part = kEnoughTasks / std::max(kEnoughTasks, program.told);
+  const double part = kEnoughTasks / std::max(kEnoughTasks, program.tasks);
   double all = 0.0;
   for (std::size_t g = 0; g < kSpeedups; ++g) {
     const double others = std::max(kTiny, prior_[g] + sum_[g]);
-    all += program.own[g] = others * std::exp(part * (program.said[g] - *most));
+    all += program.own[g] = others * std::exp(part * (program.logs[g] - *most));
   }
   for (double& chance : program.own) chance /= all;
-  program.weight = 1.0 + program.told;
+  program.weight = 1.0 + program.tasks;
   program.mean = mean_speedup(program.own);
   count(1.0);
 }
 
-void SpeedupPosterior::look_at_all() {
+void SpeedupPosterior::update_all() {
   sum_ = weighted_ = {};
   shown_ = weight_ = 0.0;
   for (Program& program : programs_) {
     program.weight = 0.0;
-    look_at(program);
+    update(program);
   }
   settle();
 }
@@ -122,13 +122,13 @@ double SpeedupPosterior::mean(std::int64_t program) const {
   return own != nullptr ? own->mean : mean_speedup(other_);
 }
 
-void SpeedupPosterior::recall(std::span<const Said> programs) {
+void SpeedupPosterior::recall(std::span<const Likelihood> programs) {
   programs_.assign(programs.size(), {});
   for (std::size_t row = 0; row < programs.size(); ++row) {
-    programs_[row].told = programs[row].told;
-    programs_[row].said = programs[row].logs;
+    programs_[row].tasks = programs[row].tasks;
+    programs_[row].logs = programs[row].logs;
   }
-  look_at_all();
+  update_all();
 }
 
 }  // namespace malleable

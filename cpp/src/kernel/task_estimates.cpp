@@ -21,6 +21,7 @@ namespace {
 // as so many statements.
 constexpr double kSaidVariance = 0.25, kBetween = 1.0, kWithin = 0.04, kGroupVariance = 0.1;
 constexpr double kStatements = 1.0;
+
 // A mean grows with the variance of its logarithm; larger variances count as this.
 constexpr double kDoubt = 1.0;
 // The default is right within e^4, so that one phase that was seen counts more.
@@ -59,9 +60,9 @@ std::size_t rows_of(const std::vector<double>& numbers, std::size_t each, const 
 }  // namespace
 
 TaskEstimates::TaskEstimates(double seconds, SpeedupPrior prior)
-    : default_(log_of_task(seconds)), belief_(prior) {
+    : default_(log_of_task(seconds)), exponents_(prior) {
   for (const Phase p : {kMap, kReduce}) errors_[p].of.resize(1);  // later events allocate nothing
-  look_at_speedups();
+  update_speedup();
 }
 
 void TaskEstimates::Logs::add(double value, double most) {
@@ -98,13 +99,13 @@ double TaskEstimates::Groups::between_runs() const {
 
 // The prior of a phase of which nothing is known: like all other phases, or the default while there
 // are few.
-LogMean TaskEstimates::everybody(Phase p) const {
+LogMean TaskEstimates::all_phases(Phase p) const {
   const Logs all = group_[p].all.both();
   const double scatter = (all.square + kPhases * kBetween) / (all.n + kPhases);
   // the number of phases that the default counts for
-  const double told = scatter / kDefaultVariance;
-  const double mean = (all.n * all.mean + told * (default_ - 0.5 * kDoubt)) / (all.n + told);
-  return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + told)))};
+  const double count = scatter / kDefaultVariance;
+  const double mean = (all.n * all.mean + count * (default_ - 0.5 * kDoubt)) / (all.n + count);
+  return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + count)))};
 }
 
 double TaskEstimates::Groups::step(std::int64_t row, const Logs& own) const {
@@ -138,7 +139,7 @@ void TaskEstimates::Groups::learn(std::int64_t row, double value) {
 // The mean of a group's own runs, shrunk towards the mean of all, depending on how much groups
 // differ.
 LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
-  const LogMean all = everybody(p);
+  const LogMean all = all_phases(p);
   const Groups& groups = group_[p];
   const Logs own = groups.both(group);
   if (!(own.n > 0.5)) return all;
@@ -155,7 +156,7 @@ LogMean TaskEstimates::from_runs(Phase p, std::int64_t group) const {
 
 // A user's statement, with its probable error. A user errs by a constant factor, which is shrunk
 // towards that of all users, and by a random one.
-LogMean TaskEstimates::from_user(Phase p, double said, std::size_t user) const {
+LogMean TaskEstimates::from_user(Phase p, double seconds, std::size_t user) const {
   const Logs own = errors_[p].both(static_cast<std::int64_t>(user)), all = errors_[p].all.both();
   const Logs others = all.with(own, -1.0);
   const auto unsure = [](double n) { return 1.0 + 1.0 / (n + kStatements); };
@@ -168,15 +169,16 @@ LogMean TaskEstimates::from_user(Phase p, double said, std::size_t user) const {
         both;
     error.mean += seen.n / both * apart;
   }
-  return {log_of_task(said) + error.mean, std::max(kLeastVariance, error.variance * unsure(all.n))};
+  return {log_of_task(seconds) + error.mean,
+          std::max(kLeastVariance, error.variance * unsure(all.n))};
 }
 
-LogMean TaskEstimates::prior(Phase p, const Stated& told) const {
-  LogMean found = from_runs(p, told.group);
-  if (told.said > 0.0) {
-    const LogMean said = from_user(p, told.said, told.user);
+LogMean TaskEstimates::prior(Phase p, const Stated& stated) const {
+  LogMean found = from_runs(p, stated.group);
+  if (stated.seconds > 0.0) {
+    const LogMean own = from_user(p, stated.seconds, stated.user);
     // A statement replaces the default.
-    found = group_[p].all.both().n > 0.0 ? LogMean::combine(found, said) : said;
+    found = group_[p].all.both().n > 0.0 ? LogMean::combine(found, own) : own;
   }
   found.mean -= above(p);
   return found;
@@ -228,73 +230,74 @@ double TaskEstimates::seconds(Phase p, const LogMean& of) const {
   return std::exp(std::min(of.mean + 0.5 * (s * s + std::min(of.variance, kDoubt)), 50.0));
 }
 
-void TaskEstimates::show(Phase p, Shown& shown, const Stated& told, const LogMean& now) {
+void TaskEstimates::show(Phase p, Shown& shown, const Stated& stated, const LogMean& now) {
   hide(p, shown);
-  shown = {true, told, now.mean + above(p)};
-  group_[p].open(told.group, shown.log, true);
-  if (told.said > 0.0) {
-    errors_[p].open(static_cast<std::int64_t>(told.user), shown.log - log_of_task(told.said), true);
+  shown = {true, stated, now.mean + above(p)};
+  group_[p].open(stated.group, shown.log, true);
+  if (stated.seconds > 0.0) {
+    errors_[p].open(static_cast<std::int64_t>(stated.user), shown.log - log_of_task(stated.seconds),
+                    true);
   }
 }
 
 void TaskEstimates::hide(Phase p, Shown& shown) {
   if (!std::exchange(shown.is, false)) return;
-  const Stated& told = shown.told;
-  group_[p].open(told.group, shown.log, false);
-  if (told.said > 0.0) {
-    errors_[p].open(static_cast<std::int64_t>(told.user), shown.log - log_of_task(told.said),
+  const Stated& stated = shown.tasks;
+  group_[p].open(stated.group, shown.log, false);
+  if (stated.seconds > 0.0) {
+    errors_[p].open(static_cast<std::int64_t>(stated.user), shown.log - log_of_task(stated.seconds),
                     false);
   }
 }
 
-void TaskEstimates::learn(Phase p, const Stated& told, TaskSamples& seen, double tasks) {
-  close(p, seen, told.group);
+void TaskEstimates::learn(Phase p, const Stated& stated, TaskSamples& seen, double tasks) {
+  close(p, seen, stated.group);
   within_[p].add(seen.around());
-  look_at_speedups();
+  update_speedup();
   const double mean = seen.seconds / seen.count;
   // As if they had run alone.
-  const double slowed = seen.mean_alone(1.0) - seen.mean_alone(speedup(told.group));
+  const double slowed = seen.mean_alone(1.0) - seen.mean_alone(speedup(stated.group));
   const double log = log_of_task(mean) - slowed;
-  if (told.said > 0.0) {
-    const double error = log - log_of_task(told.said);
+  if (stated.seconds > 0.0) {
+    const double error = log - log_of_task(stated.seconds);
     errors_[p].all.done.add(error);
-    errors_[p].row(static_cast<std::int64_t>(told.user)).done.add(error);
+    errors_[p].row(static_cast<std::int64_t>(stated.user)).done.add(error);
   }
   counts_[p][work_class(tasks * mean)] += 1.0;
   Groups& groups = group_[p];
   groups.all.done.add(log);
-  if (told.group >= 0) groups.learn(told.group, log);
+  if (stated.group >= 0) groups.learn(stated.group, log);
 }
 
-bool TaskEstimates::look_at_speedup(Phase p, TaskSamples& seen, std::int64_t group) {
-  if (seen.count < seen.look) return false;
-  seen.look = kNextLook * seen.count;
-  tell_speedup(p, seen, group, 0.0);
+bool TaskEstimates::report_speedup(Phase p, TaskSamples& seen, std::int64_t group) {
+  if (seen.count < seen.next_report) return false;
+  seen.next_report = kNextLook * seen.count;
+  add_speedup(p, seen, group, 0.0);
   return true;
 }
 
-void TaskEstimates::tell_speedup(Phase p, TaskSamples& seen, std::int64_t group, double tasks) {
+void TaskEstimates::add_speedup(Phase p, TaskSamples& seen, std::int64_t group, double tasks) {
   SpeedupCurve variances;
   const double left = within_[p].left(speedup_) + kTiny, square = scatter_[p] * scatter_[p];
   for (std::size_t g = 0; g < kSpeedups; ++g) {
     variances[g] = square * (within_[p].left(speedup_at(g)) + kTiny) / left;
   }
-  const SpeedupCurve now = seen.says(variances);
-  seen.said.resize(kSpeedups, 0.0);
+  const SpeedupCurve now = seen.likelihood(variances);
+  seen.reported.resize(kSpeedups, 0.0);
   SpeedupCurve more;
   for (std::size_t g = 0; g < kSpeedups; ++g)
-    more[g] = now[g] - std::exchange(seen.said[g], now[g]);
-  belief_.say(group, more, tasks);
-  look_at_speedups();
+    more[g] = now[g] - std::exchange(seen.reported[g], now[g]);
+  exponents_.add(group, more, tasks);
+  update_speedup();
 }
 
 void TaskEstimates::close(Phase p, TaskSamples& seen, std::int64_t group) {
   const double tasks = seen.around().freedom;
-  if (tasks > 0.0) tell_speedup(p, seen, group, tasks);
+  if (tasks > 0.0) add_speedup(p, seen, group, tasks);
 }
 
-void TaskEstimates::look_at_speedups() {
-  speedup_ = mean_speedup(belief_.chances());
+void TaskEstimates::update_speedup() {
+  speedup_ = mean_speedup(exponents_.chances());
   for (const Phase p : {kMap, kReduce}) {
     const double left = within_[p].left(speedup_) + kPhases * kWithin;
     scatter_[p] = std::sqrt(std::max(kLeastVariance, left / (within_[p].freedom + kPhases)));
@@ -328,12 +331,14 @@ void TaskEstimates::each(Self& self, const See& see) {
 TaskEstimates::History TaskEstimates::history() const {
   History found;
   each(*this, [&](double number, bool) { found.common.push_back(number); });
-  const auto say = [](const SpeedupPosterior::Said& own, std::vector<double>& numbers) {
-    numbers.push_back(own.told);
+  const auto write = [](const SpeedupPosterior::Likelihood& own, std::vector<double>& numbers) {
+    numbers.push_back(own.tasks);
     numbers.insert(numbers.end(), own.logs.begin(), own.logs.end());
   };
-  say(belief_.programs() > 0 ? belief_.of(0) : SpeedupPosterior::Said{}, found.common);
-  for (std::size_t row = 1; row < belief_.programs(); ++row) say(belief_.of(row), found.speedups);
+  write(exponents_.programs() > 0 ? exponents_.of(0) : SpeedupPosterior::Likelihood{},
+        found.common);
+  for (std::size_t row = 1; row < exponents_.programs(); ++row)
+    write(exponents_.of(row), found.speedups);
   for (const Phase p : {kMap, kReduce}) {
     for (std::size_t row = 0; row < group_[p].latest.size(); ++row) {
       const Logs& own = group_[p].of[row].done;
@@ -357,18 +362,18 @@ void TaskEstimates::recall(const History& history) {
   }
   auto next = history.common.begin();
   each(read, [&](double& number, bool any) { number = checked(*next++, any); });
-  std::vector<SpeedupPosterior::Said> said;
-  const auto hear = [&](auto numbers) {
-    SpeedupPosterior::Said& own = said.emplace_back();
-    own.told = checked(*numbers++, false);
+  std::vector<SpeedupPosterior::Likelihood> likelihoods;
+  const auto read_next = [&](auto numbers) {
+    SpeedupPosterior::Likelihood& own = likelihoods.emplace_back();
+    own.tasks = checked(*numbers++, false);
     for (double& log : own.logs) log = checked(*numbers++, true);
   };
-  hear(next);
+  read_next(next);
   const std::size_t programs = rows_of(history.speedups, kOfSpeedup, "a program's speedup");
   for (std::size_t row = 0; row < programs; ++row) {
-    hear(history.speedups.begin() + static_cast<std::ptrdiff_t>(row * kOfSpeedup));
+    read_next(history.speedups.begin() + static_cast<std::ptrdiff_t>(row * kOfSpeedup));
   }
-  read.belief_.recall(said);
+  read.exponents_.recall(likelihoods);
   const auto rows = [](const std::vector<double>& numbers, const char* what, bool any) {
     std::vector<Logs> found(rows_of(numbers, 3, what));
     for (std::size_t row = 0; row < found.size(); ++row) {
@@ -391,7 +396,7 @@ void TaskEstimates::recall(const History& history) {
     }
     if (read.errors_[p].of.empty()) read.errors_[p].of.resize(1);
   }
-  read.look_at_speedups();
+  read.update_speedup();
   *this = std::move(read);
 }
 

@@ -95,7 +95,7 @@ double RunningOverTime::before(double now) const {
 }
 
 void TaskSamples::running(double now, double tasks) {
-  if (ran_.empty()) said.reserve(kSpeedups);
+  if (ran_.empty()) reported.reserve(kSpeedups);
   ran_.add(now, tasks > 1.0 ? std::log(tasks) : 0.0);
 }
 
@@ -148,7 +148,7 @@ TaskSamples::Around TaskSamples::around() const {
   return found;
 }
 
-SpeedupCurve TaskSamples::says(const SpeedupCurve& variances) const {
+SpeedupCurve TaskSamples::likelihood(const SpeedupCurve& variances) const {
   SpeedupCurve found{};
   const Around squares = around();
   if (squares.freedom == 0.0) return found;

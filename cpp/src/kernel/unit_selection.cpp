@@ -7,6 +7,9 @@
 namespace malleable {
 namespace {
 
+// Terms: a unit is one more slot for a job; the unit after s slots costs s (s + 1) / scale.
+
+// The fewest slots of a job.
 inline double least(double scale, double low) { return scale > 0.0 ? std::max(low, 1.0) : low; }
 
 // Slots of job j when every unit priced at most x is bought: the largest s with (s - 1) s <= scale

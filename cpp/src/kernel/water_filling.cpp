@@ -249,7 +249,7 @@ void WaterFilling::share_again(Schedule& run, std::span<const double> weight) {
   changed_.assign(unfinished_.begin(), unfinished_.end());
 }
 
-void WaterFilling::know_growing(const Schedule& run) {
+void WaterFilling::list_growing(const Schedule& run) {
   std::erase_if(unfinished_, [&](Index j) { return run.finished(j); });
   for (const Index j : unfinished_) {
     if (run.slots[j] < run.problem.high[j]) growing_.set(j, run.slots[j]);
@@ -284,7 +284,7 @@ void WaterFilling::plan(const Problem& problem, std::span<const double> weight,
     left -= changed_.size();
     changed_.clear();
     if (alike && freed < static_cast<double>(left)) {
-      if (std::exchange(stale, false)) know_growing(run);
+      if (std::exchange(stale, false)) list_growing(run);
       pour(problem, freed, run.slots);
       continue;
     }

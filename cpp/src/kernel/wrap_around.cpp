@@ -9,7 +9,7 @@ __extension__ using Wide = unsigned __int128;
 
 }  // namespace
 
-void WrapAround::hold(Index job, double from, double to, double slots, Pieces& out) {
+void WrapAround::add_piece(Index job, double from, double to, double slots, Pieces& out) {
   if (slots == 0.0 || !(to > from)) return;
   const std::size_t last = last_[job];
   if (last > 0 && out.end[last - 1] == from &&
@@ -36,7 +36,7 @@ void WrapAround::run(const FlowProblem& problem, const FlowChains& chains,
     running_.clear();
     std::size_t entered = 0, current = ~std::size_t{0};
     for (std::size_t q = pieces.offset[p]; q < pieces.offset[p + 1]; ++q) {
-      const std::size_t k = pieces.segment[q];
+      const std::size_t k = pieces.pseudo_job[q];
       if (k != current) {
         current = k;
         std::erase_if(running_, [&](Index i) { return chains.end[i] <= k; });
@@ -60,12 +60,12 @@ void WrapAround::run(const FlowProblem& problem, const FlowChains& chains,
         const double left = std::min(place, next_place), right = std::max(place, next_place);
         const double middle = next_place > place ? rows + 1.0 : rows - 1.0;
         if (left == right) {
-          hold(i, from, to, rows, out);
+          add_piece(i, from, to, rows, out);
         } else {
           const double a = std::min(to, from + left), b = std::min(to, from + right);
-          hold(i, from, a, rows, out);
-          hold(i, a, b, middle, out);
-          hold(i, b, to, rows, out);
+          add_piece(i, from, a, rows, out);
+          add_piece(i, a, b, middle, out);
+          add_piece(i, b, to, rows, out);
         }
         row = next_row;
         place = next_place;

@@ -92,12 +92,12 @@ void validate(const ClusterView& cluster) {
   check_length("type", cluster.type.size(), n, "rate");
   check_length("storage", cluster.storage.size(), n, "rate");
   check_length("link", cluster.link.size(), n, "rate");
-  const auto check_told = [n](const char* name, std::size_t length) {
+  const auto check_optional = [n](const char* name, std::size_t length) {
     if (length > 0) check_length(name, length, n, "rate");
   };
-  check_told("partitions", cluster.partitions.size());
-  check_told("memory", cluster.memory.size());
-  check_told("gpus", cluster.gpus.size());
+  check_optional("partitions", cluster.partitions.size());
+  check_optional("memory", cluster.memory.size());
+  check_optional("gpus", cluster.gpus.size());
   check_amounts("gpus", cluster.gpus, kWeightRange);
   check_amounts("rate", cluster.rate, kRateRange);
   check_count_range("map_slots", cluster.map_slots, kMostNodeSlots);

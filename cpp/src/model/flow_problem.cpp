@@ -71,7 +71,7 @@ void FlowProblem::build(const FlowsView& flows, std::int64_t slot_count, double 
       flow[i] = static_cast<Index>(j);
       high[i] = std::min(static_cast<double>(flows.max_slots[i]), slots);
       if (flows.speedup.given()) {
-        const double each = flows.speedup.each(i);
+        const double each = flows.speedup.most_per_slot(i);
         high[i] = std::min(high[i], flows.speedup.at(i, high[i]) / each);
         work[i] /= each;
       }

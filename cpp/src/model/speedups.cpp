@@ -57,7 +57,7 @@ double SpeedupView::useful(std::size_t row, double most) const {
   return power(row) > 0.0 ? most : std::min(most, 1.0);
 }
 
-double SpeedupView::each(std::size_t row) const {
+double SpeedupView::most_per_slot(std::size_t row) const {
   const auto own = table(row);
   double most = 1.0;
   for (std::size_t k = 1; k < own.size(); ++k) {
@@ -66,7 +66,7 @@ double SpeedupView::each(std::size_t row) const {
   return most;
 }
 
-double SpeedupView::steepest(std::size_t row) const {
+double SpeedupView::largest_exponent(std::size_t row) const {
   const auto own = table(row);
   if (own.empty()) return power(row);
   double p = 0.0;

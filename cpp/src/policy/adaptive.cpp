@@ -9,6 +9,8 @@
 namespace malleable {
 namespace {
 
+// Terms: a resource is a type of nodes, or a node; a matching says which classes of jobs it
+// suggests to each resource; a pool is the slots of one kind (0: maps, 1: reduces).
 constexpr std::size_t kAskedJobs = 16;  // jobs that are searched for a local block
 constexpr double kTurns = 8.0;          // most places of a node in a class's ring of blocks
 

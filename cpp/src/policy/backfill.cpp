@@ -14,13 +14,17 @@
 namespace malleable {
 namespace {
 
+// Terms: a play is a simulated schedule of the present jobs in one order of the queue; a cell is
+// nodes of equal partitions, memory and GPUs; a bundle is tasks that start together; the shadow
+// time is the time at which a reservation begins; a place is a job's number in the queue.
+
 // Another order than that of arrival must cost less by this part: plays do not know the jobs that
 // come later, and these are often worse for it.
 constexpr double kClearly = 0.1;
 // A job goes first after it has waited this many times the time of all work that was present, on
 // all slots. Smaller numbers make the longest wait shorter and, under overload, the mean response
 // longer; slowdowns are small only if large jobs wait.
-constexpr double kPatience = 4.0;
+constexpr double kPatience = 4.0;  // and if penalties are slowdowns:
 constexpr double kStretchPatience = 20.0;
 constexpr double kBound = 10.0;           // s: shorter jobs count as running so long
 constexpr std::size_t kMostPlayed = 256;  // waiting jobs; with more, AUTO follows its queue
@@ -79,7 +83,7 @@ void Backfill::make_cells(const ClusterView& cluster) {
 }
 
 // Fills room_ with the free slots of each cell.
-void Backfill::look_at_room(const ClusterState& state, int pool) {
+void Backfill::count_free(const ClusterState& state, int pool) {
   room_.free = state.free[pool];
   room_.cell.assign(cells_.size(), NodeRoom{});
   if (!apart_) {
@@ -299,7 +303,7 @@ void Backfill::counts_changed(const ClusterState& state, Index job, int pool) {
   }
 }
 
-void Backfill::estimate_said(const ClusterState& state, Index job, Phase p, double) {
+void Backfill::stated_time_changed(const ClusterState& state, Index job, Phase p, double) {
   counts_changed(state, job, state.cluster.generic ? 0 : p);
 }
 
@@ -351,7 +355,7 @@ void Backfill::pass(const Pool& pool, const Play& play, std::span<const Bundle> 
     const std::size_t held = reserve(pool, running, taken, now, needs, rest);
     if (held > 0) holders_.push_back(place);
     open -= held;
-    if (open == 0 && options_.reserve == Reserve::kNobody) return;
+    if (open == 0 && options_.reserve == Reserve::kNone) return;
   }
 }
 
@@ -368,13 +372,13 @@ std::size_t Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
     if (shadow_[c] < kInfinity) return 0;
     ++cells;
   }
-  const bool nobody = options_.reserve == Reserve::kNobody;
-  const double shadow = nobody ? -kInfinity : find_room(pool, running, taken, now, needs, tasks);
+  const bool none = options_.reserve == Reserve::kNone;
+  const double shadow = none ? -kInfinity : find_room(pool, running, taken, now, needs, tasks);
   if (shadow == kInfinity) return 0;
   for (std::size_t c = 0; c < cells_.size(); ++c) {
     if (!own_cell(c)) continue;
     shadow_[c] = shadow;
-    later_.cell[c] = nobody ? NodeRoom{} : then_.cell[c];
+    later_.cell[c] = none ? NodeRoom{} : then_.cell[c];
   }
   return cells;
 }
@@ -572,7 +576,7 @@ void Backfill::choose(Pool& pool, double now) {
     std::ranges::sort(play.first);
     taken_ = play.first;
   }
-  if (pool.follows != kNone) return hold(pool, plays_[pool.follows]);
+  if (pool.follows != kNone) return keep_reservations(pool, plays_[pool.follows]);
   pool.changes = 0;
   if (std::ranges::all_of(plays_, [&](const Play& play) { return play.first == taken_; })) return;
   double least = kInfinity;
@@ -586,11 +590,11 @@ void Backfill::choose(Pool& pool, double now) {
     least = k == 0 ? (1.0 - kClearly) * cost : cost;
   }
   taken_ = plays_[pool.follows].first;
-  hold(pool, plays_[pool.follows]);
+  keep_reservations(pool, plays_[pool.follows]);
 }
 
 // Jobs with reservations keep them. For slowdowns short jobs go first at any time.
-void Backfill::hold(Pool& pool, const Play& play) {
+void Backfill::keep_reservations(Pool& pool, const Play& play) {
   if (options_.stretch) return;
   for (const Index place : play.holders) {
     Waiting& job = pool.queue[place];
@@ -605,7 +609,7 @@ void Backfill::count_left(const Pool& pool) {
 }
 
 // Lists starts with their nodes; any node if all are equal.
-void Backfill::tell(int number, std::vector<Start>& found) {
+void Backfill::list_starts(int number, std::vector<Start>& found) {
   announced_.clear();
   for (Taken own : taken_) {
     const Waiting& job = pools_[number].queue[own.place];
@@ -629,7 +633,7 @@ void Backfill::starts(const ClusterState& state, int number, std::vector<Start>&
   age_usage(state.now);
   if (pool.queue.empty() || state.free[number] <= 0) return;
   if (options_.order >= QueueOrder::kWfp3) reorder(state, pool);
-  look_at_room(state, number);
+  count_free(state, number);
   if (options_.reserve == Reserve::kEach) {
     conserve(pool, state.now);
   } else if (options_.reserve == Reserve::kBest && pool.queue.size() <= kMostPlayed) {
@@ -643,7 +647,7 @@ void Backfill::starts(const ClusterState& state, int number, std::vector<Start>&
     if (options_.reserve == Reserve::kBest) put_first(pool, plays_[0], state.now);
     pass(pool, plays_[0], pool.running, room_, state.now, taken_);
   }
-  tell(number, found);
+  list_starts(number, found);
 }
 
 void Backfill::keep(const ClusterState& state, State& s) {

@@ -10,6 +10,7 @@
 namespace malleable {
 namespace {
 
+// The next power of four, as an exponent.
 int magnitude(double value) {
   return value > 0.0 ? static_cast<int>(std::ceil(std::log2(value) / 2.0 - kCount)) : -1000;
 }
@@ -50,7 +51,7 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   failed_ = nullptr;
   unsolved_ = false;
   known_.assign(state.jobs.size(), 0);
-  for (auto& told : told_) told.clear();
+  for (auto& told : given_) told.clear();
 }
 
 void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jobs) {
@@ -72,7 +73,7 @@ void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jo
 
 void ClusterAdaptive::keep(const ClusterState&, State& s) {
   std::vector<std::pair<Key, Index>> classes(classes_.begin(), classes_.end());
-  s(*scheduler_, classes, known_, told_, unsolved_);
+  s(*scheduler_, classes, known_, given_, unsolved_);
   classes_ = {classes.begin(), classes.end()};
 }
 
@@ -175,7 +176,8 @@ void ClusterAdaptive::add(const ClusterState& state, Index job) {
 
 void ClusterAdaptive::job_arrived(const ClusterState& state, Index job) { add(state, job); }
 
-void ClusterAdaptive::estimate_said(const ClusterState& state, Index job, Phase p, double before) {
+void ClusterAdaptive::stated_time_changed(const ClusterState& state, Index job, Phase p,
+                                          double before) {
   const PhaseState& own = state.phase(job, p);
   if (known_[job] == 0 || own.total == 0) return;
   const std::size_t types = scheduler_->resources();
@@ -232,24 +234,24 @@ void ClusterAdaptive::spread_free(const ClusterState& state, int pool) {
 }
 
 void ClusterAdaptive::decide(const ClusterState& state, int pool, Answer& answer) {
-  if (state.slots[pool] == 0 && told_[pool].empty()) return;
+  if (state.slots[pool] == 0 && given_[pool].empty()) return;
   solve_what_failed(state.now);
   more_.resize(state.jobs.size(), 0.0);
-  before_.swap(told_[pool]);
-  told_[pool].clear();
+  before_.swap(given_[pool]);
+  given_[pool].clear();
   if (state.slots[pool] > 0) {
     spread_free(state, pool);
     if (!trial_) trial_ = std::make_unique<Adaptive>(*scheduler_);
     *trial_ = *scheduler_;
     trial_->fill(free_, pool, state.now, [&](Index job) {
-      if (more_[job] == 0.0) told_[pool].push_back(job);
+      if (more_[job] == 0.0) given_[pool].push_back(job);
       more_[job] += 1.0;
     });
   }
-  for (const auto* jobs : {&before_, &told_[pool]}) {
+  for (const auto* jobs : {&before_, &given_[pool]}) {
     for (const Index job : *jobs) answer.set(job, more_[job]);
   }
-  for (const Index job : told_[pool]) more_[job] = 0.0;
+  for (const Index job : given_[pool]) more_[job] = 0.0;
 }
 
 ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index node, int pool) {

@@ -54,7 +54,7 @@ bool ClusterAuto::has_minimum(const ClusterState& state, Index job) const {
   return state.jobs.minimum_of(kMap, job) > 0 || state.jobs.minimum_of(kReduce, job) > 0;
 }
 
-void ClusterAuto::look_at_minima(const ClusterState& state, std::span<const Index> jobs) {
+void ClusterAuto::note_minima(const ClusterState& state, std::span<const Index> jobs) {
   for (const Index job : jobs) {
     const std::uint8_t has = !flows_.is_done(job) && has_minimum(state, job) ? 1 : 0;
     minima_ += has - std::exchange(guaranteed_[job], has);
@@ -78,7 +78,7 @@ void ClusterAuto::decide(const ClusterState& state, int pool, Answer& answer) {
     return;
   }
   if (flows_.several() > 0) {
-    look_at_minima(state, std::exchange(watches_, true) ? state.changed[0] : state.present);
+    note_minima(state, std::exchange(watches_, true) ? state.changed[0] : state.present);
   } else {
     watches_ = false;
   }

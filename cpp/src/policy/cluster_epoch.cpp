@@ -10,6 +10,10 @@
 namespace malleable {
 namespace {
 
+// Terms: a pool is the slots of one kind (0: maps, or generic slots, which run both; 1: reduces); a
+// share is the jobs of one user, or of all, with their epoch; a part is a job's part of its share's
+// slots; an unsure job is one of which little is known, and asks for a slot to learn more.
+
 // The order of filling is updated when a part changes by more than this.
 constexpr double kSamePart = 1.0 / 16.0;
 
@@ -57,7 +61,7 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
 }
 
 // Smith's ratios do not depend on time.
-void ClusterEpoch::look_at_kinds(const ClusterState& state) {
+void ClusterEpoch::note_kinds(const ClusterState& state) {
   bool plain = options_.aggregate == Aggregate::kSum && !options_.effort.has_value();
   if (state.jobs.kind.empty()) plain = plain && info(options_.kind).steady;
   for (const std::uint8_t kind : state.jobs.kind) {
@@ -125,8 +129,8 @@ void ClusterEpoch::begin(const ClusterState& state) {
 
 void ClusterEpoch::added(const ClusterState& state, std::span<const Index> jobs) {
   for (const Index job : jobs) starts_ |= starts_together(state, job);
-  if (starts_) sizeless_ = false;  // the start line needs ends
-  look_at_kinds(state);
+  if (starts_) sizeless_ = false;  // jobs that wait to start need expected ends
+  note_kinds(state);
   const std::size_t users = by_user_ ? state.user_running.size() : 1;
   for (int pool = 0; pool < 2; ++pool) {
     while (shares_[pool].size() < users) {

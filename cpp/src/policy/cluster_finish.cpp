@@ -7,6 +7,8 @@
 namespace malleable {
 namespace {
 
+// Terms: a kind is nodes of one type and rate; a pool is the slots of one kind of tasks (0: maps,
+// or all tasks if slots are generic; 1: reduces).
 constexpr double kDelay = 10.0;  // [s] the usual delay of fair schedulers
 // The part of a wait for a better kind that counts. With 1 responses are as short, but slow slots
 // are held more often when users come who are below their minima.
@@ -33,11 +35,11 @@ void ClusterFinish::begin(const ClusterState& state) {
     slots_[1][place->second] += cluster.reduce_slots[n];
   }
   load_.assign(cluster.size(), 0.0);
-  look_at_loads();
+  sort_loads();
   put_all(state);
 }
 
-void ClusterFinish::look_at_loads() {
+void ClusterFinish::sort_loads() {
   least_.assign(example_.size(), {});
   for (Index n = 0; n < load_.size(); ++n) least_[of_[n]].emplace(load_[n], n);
 }
@@ -196,7 +198,7 @@ const ClusterFinish::Places* ClusterFinish::below_minimum(const ClusterState& st
 }
 
 // By kind: a node with a free slot; the given node for its own kind.
-void ClusterFinish::look_at_free(const ClusterState& state, Index node, int pool) {
+void ClusterFinish::list_free(const ClusterState& state, Index node, int pool) {
   free_.assign(example_.size(), kNone);
   free_[of_[node]] = node;
   const auto& on = state.free_on[pool];
@@ -286,7 +288,7 @@ ClusterPolicy::Choice ClusterFinish::best_of(const ClusterState& state, const Pl
 ClusterPolicy::Choice ClusterFinish::choose(const ClusterState& state, Index node, int pool) {
   if (pool == 0 && again_ <= state.now) again_ = kInfinity;
   ahead_.assign(example_.size(), 0.0);
-  look_at_free(state, node, pool);
+  list_free(state, node, pool);
   const Places* needy = below_minimum(state, pool);
   if (needy == nullptr) return best_of(state, order_[pool], pool, false);
   const Choice found = best_of(state, *needy, pool, true);
@@ -298,7 +300,7 @@ ClusterPolicy::Choice ClusterFinish::choose(const ClusterState& state, Index nod
 
 void ClusterFinish::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Index job : state.changed[pool]) put(state, job, pool);  // estimates may have changed
-  for (const Index job : std::exchange(told_[pool], {})) answer.set(job, 0.0);
+  for (const Index job : std::exchange(given_[pool], {})) answer.set(job, 0.0);
   std::int64_t free = state.free[pool];
   for (auto place = order_[pool].begin(); place != order_[pool].end() && free > 0; ++place) {
     const Index job = place->second;
@@ -306,14 +308,14 @@ void ClusterFinish::decide(const ClusterState& state, int pool, Answer& answer) 
     const std::int64_t given = std::min(free, wants.most - wants.running);
     free -= given;
     answer.set(job, static_cast<double>(given));
-    told_[pool].push_back(job);
+    given_[pool].push_back(job);
   }
 }
 
 void ClusterFinish::keep(const ClusterState& state, State& s) {
-  s(slots_, told_, skipped_, again_, load_);
+  s(slots_, given_, skipped_, again_, load_);
   if (!s.reading()) return;
-  look_at_loads();
+  sort_loads();
   put_all(state);
 }
 

@@ -10,6 +10,9 @@
 namespace malleable {
 namespace {
 
+// Terms: a side is the flows of one user, or of all, with their epoch; a flow's line is its
+// unfinished jobs, the longest path first; a guessed phase has no stated time of its tasks.
+
 // Tasks that take no time count as this much work.
 constexpr double kLeastWork = 1e-9;
 // Ranks of a flow's jobs differ by this part of the flow's price, which is less than prices of two

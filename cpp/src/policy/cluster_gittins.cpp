@@ -6,7 +6,8 @@
 namespace malleable {
 namespace {
 
-// Seconds of finished tasks; tasks without a report count as estimated.
+// Attained service of a phase: seconds of finished tasks; tasks without a report count as
+// estimated.
 double attained(const PhaseState& s) {
   return s.measured + s.estimate * static_cast<double>(s.finished - s.timed);
 }
@@ -37,16 +38,16 @@ double ClusterGittins::rank_of(const ClusterState& state, Index job, int pool) c
   return -index_[first ? kMap : kReduce].of(attained(first ? maps : reduces));
 }
 
-void ClusterGittins::look_at_history(const ClusterState& state) {
+void ClusterGittins::update_indices(const ClusterState& state) {
   bool changed = false;
-  for (const Phase p : {kMap, kReduce}) changed |= index_[p].look(state.learned.work[p]);
+  for (const Phase p : {kMap, kReduce}) changed |= index_[p].update(state.learned.work[p]);
   if (changed) stale_[0] = stale_[1] = true;
 }
 
 // Calls tell(job, rank) for all jobs whose ranks may have changed.
 template <typename Tell>
 void ClusterGittins::rank(const ClusterState& state, int pool, const Tell& tell) {
-  look_at_history(state);
+  update_indices(state);
   if (std::exchange(stale_[pool], false)) {
     for (const Index job : state.present) tell(job, rank_of(state, job, pool));
     return;

@@ -43,12 +43,12 @@ void ClusterSrpt::keep(const ClusterState& state, State& s) {
   if (!s.reading()) return;
   for (const Index job : state.present) {
     here_[job] = 1;
-    spoil(job);
+    mark_stale(job);
   }
 }
 
 // Makes the next decision of each pool set the job's ranks again.
-void ClusterSrpt::spoil(Index job) {
+void ClusterSrpt::mark_stale(Index job) {
   for (int pool = 0; pool < 2; ++pool) {
     if (is_stale_[pool][job]) continue;
     is_stale_[pool][job] = 1;
@@ -58,7 +58,7 @@ void ClusterSrpt::spoil(Index job) {
 
 void ClusterSrpt::job_arrived(const ClusterState& state, Index job) {
   here_[job] = 1;
-  spoil(job);
+  mark_stale(job);
   if (options_.kind == SrptKind::kAsrpt) virtual_.arrive(state, job);
 }
 
@@ -75,7 +75,7 @@ double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
 
 void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
   if (options_.kind == SrptKind::kAsrpt) virtual_.advance(state);
-  look_for_stale(state, pool);
+  mark_changed(state, pool);
   if (style() == Style::kRanks) {
     rank(state, pool, answer);
     forget_stale(pool);
@@ -106,15 +106,15 @@ void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
 }
 
 // Both phases of a job may count for either pool, and the number of slots, too.
-void ClusterSrpt::look_for_stale(const ClusterState& state, int pool) {
+void ClusterSrpt::mark_changed(const ClusterState& state, int pool) {
   for (const auto& changed : state.changed) {
-    for (const Index job : changed) spoil(job);
+    for (const Index job : changed) mark_stale(job);
   }
-  for (const Index job : virtual_.moved()) spoil(job);
+  for (const Index job : virtual_.moved()) mark_stale(job);
   virtual_.forget_moved();
   std::int64_t (&slots)[2] = slots_before_[pool];
   if (!std::equal(slots, slots + 2, state.slots)) {
-    for (const Index job : state.present) spoil(job);
+    for (const Index job : state.present) mark_stale(job);
   }
   std::copy(state.slots, state.slots + 2, slots);
 }

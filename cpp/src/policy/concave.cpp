@@ -19,10 +19,10 @@ constexpr double kNearlyLinear = 0.99;
 // Halvings of a price between 1e-18 and 1. Any price gives a valid bound, and near the best price
 // it hardly changes.
 constexpr int kBoundHalvings = 24;
-constexpr std::size_t kMostWeights = 32;
+constexpr std::size_t kMostWeights = 32;  // different weights in heSRPT's bound
 // Jobs x jobs x fixed rules that are tried with any effort.
 constexpr std::uint64_t kFixedWork = 4'000'000;
-constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};
+constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};  // by which the search changes shares
 
 // Prices of slots rise by this for each later job, while jobs keep coming; by 1 in a batch.
 constexpr double kSteep = 3.0;
@@ -34,6 +34,7 @@ constexpr double kFlat = 0.4;
 constexpr double kLight = 1e-9;
 constexpr double kMostCost = 1e280;
 
+// Whether the policy follows the objective.
 bool follows(const Concave::Task& task) {
   return task.policy == EpochPolicy::kFlex || task.policy == EpochPolicy::kHeSrpt;
 }
@@ -42,6 +43,7 @@ std::uint64_t fixed_rules(std::size_t jobs) {
   return kFixedWork / std::max<std::uint64_t>(jobs * jobs, 1);
 }
 
+// The power q of shares: the i-th of m jobs gets (i / m)^q - ((i - 1) / m)^q.
 double share_exponent(double p) { return p >= kNearlyLinear ? kInfinity : 1.0 / (1.0 - p); }
 
 // While jobs keep coming, shares are more equal: the jobs together then do more work, and new jobs
@@ -60,7 +62,7 @@ double most_together(const Problem& problem, const SpeedupView& speedup) {
   for (std::size_t j = 0; j < n; ++j) {
     if (!(problem.work[j] > 0.0)) continue;
     alone += speedup.at(j, problem.high[j]);
-    each = std::max(each, speedup.each(j));
+    each = std::max(each, speedup.most_per_slot(j));
   }
   double least = std::min(each * problem.slots, alone);
   double low = std::log(1e-18), high = std::log(each);
@@ -91,8 +93,8 @@ double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
     const bool works = problem.work[j] > 0.0;
     bound += penalties(j, works ? problem.now : problem.idle_end[j]);
     if (!works || !(penalties.slope()[j] > 0.0)) continue;
-    steepest = std::max(steepest, speedup.steepest(j));
-    each = std::max(each, speedup.each(j));
+    steepest = std::max(steepest, speedup.largest_exponent(j));
+    each = std::max(each, speedup.most_per_slot(j));
     rows.push_back({problem.work[j], penalties.slope()[j]});
     weights.push_back(penalties.slope()[j]);
   }
@@ -129,7 +131,7 @@ double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
 }
 
 // Only a bound needs the exact rate of all jobs together, which takes most of the time.
-void Concave::look(const Task& task, bool for_bound) {
+void Concave::prepare(const Task& task, bool for_bound) {
   const Problem& problem = task.problem;
   limited_ = relaxed_ = problem;
   relaxed_.gang = false;
@@ -137,7 +139,8 @@ void Concave::look(const Task& task, bool for_bound) {
     relaxed_.slots = std::max(most_together(problem, task.speedup), kTiny);
   } else {
     double each = 1.0;
-    for (std::size_t j = 0; j < problem.size(); ++j) each = std::max(each, task.speedup.each(j));
+    for (std::size_t j = 0; j < problem.size(); ++j)
+      each = std::max(each, task.speedup.most_per_slot(j));
     relaxed_.slots *= each;
   }
   for (std::size_t j = 0; j < problem.size(); ++j) {
@@ -421,7 +424,7 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
     plan.lower_bound = 0.0;
     return;
   }
-  look(task, true);
+  prepare(task, true);
   Choice best;
   if (task.policy != EpochPolicy::kFlex) {
     by_policy(task, best);
@@ -451,7 +454,7 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
 
 void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
                      std::span<const std::int64_t> held, std::span<double> slots) {
-  look(task, false);
+  prepare(task, false);
   by_policy(task, choice_);
   const std::size_t n = task.problem.size();
   if (hysteresis > 0.0) {
@@ -470,7 +473,7 @@ void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
 
 void Concave::plan_decided(const Task& task, bool detail, Plan& plan) {
   plan = Plan{};
-  look(task, true);
+  prepare(task, true);
   finish(task, choice_, detail, plan);
 }
 

@@ -49,7 +49,9 @@ void Epoch::begin_start() {
   for (std::size_t row = 0; row < size(); ++row) start_->come();
 }
 
-void Epoch::expect_nobody() { start_ ? start_->expect_nobody() : periodic_.expect_nobody(); }
+void Epoch::expect_no_arrivals() {
+  start_ ? start_->expect_nobody() : periodic_.expect_no_arrivals();
+}
 
 std::vector<std::int64_t> Epoch::take_oversized() {
   return start_ ? start_->take_oversized() : std::vector<std::int64_t>();

@@ -11,6 +11,9 @@
 namespace malleable {
 namespace {
 
+// Terms: a level is a value of a max objective, which sets each job a deadline; a candidate is an
+// order that is packed into a schedule and scored; packing hands slots to jobs in the order.
+
 // Packing for deadlines takes several times as long, so local search does it only for few jobs.
 constexpr std::size_t kFewPacked = 200;
 constexpr std::size_t kStarts = 8;  // of local search

@@ -1,5 +1,5 @@
 // Decisions for a maximum, without gangs: the first slots of a schedule that attains the optimal
-// level, and that schedule.
+// level (the least value of the objective, which sets each job a deadline), and that schedule.
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,7 @@ double first_layer(const Problem& problem, std::span<const Index> order,
 }
 
 // The instance after the slots were held for `time`.
-void hold(const Problem& problem, std::span<const double> slots, double time, Problem& rest) {
+void build_rest(const Problem& problem, std::span<const double> slots, double time, Problem& rest) {
   rest = problem;
   rest.now = problem.now + time;
   for (std::size_t j = 0; j < problem.size(); ++j) {
@@ -51,7 +51,7 @@ void hold(const Problem& problem, std::span<const double> slots, double time, Pr
 // Whether deadlines (from problem.now) can still be met after these slots are held for `time`. A
 // job that ends then is not late.
 bool Flex::stays_right(const Problem& problem, std::span<const double> due, double time) {
-  hold(problem, begin_, time, rest_);
+  build_rest(problem, begin_, time, rest_);
   later_.resize(due.size());
   for (std::size_t j = 0; j < due.size(); ++j) {
     later_[j] = due[j] - time;
@@ -82,7 +82,7 @@ void Flex::level_order(const Problem& problem, const Penalties& penalties, std::
   if (!starts_by(problem, end) || stays_right(problem, due_, end)) return;
   // Orders by latest start for jobs whose latest start comes first, then by deadline.
   const auto level_then = [&] {
-    hold(problem, begin_, end, rest_);
+    build_rest(problem, begin_, end, rest_);
     later_.resize(n);
     return own_level(rest_, penalties, -kInfinity, later_);
   };

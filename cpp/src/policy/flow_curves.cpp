@@ -28,7 +28,7 @@ class CurveLoop {
       jobs_.entering.clear();
       if (ready_.empty() && jobs_.next_arrival() == kInfinity) return;
       share();
-      pass();
+      advance();
     }
   }
 
@@ -104,7 +104,7 @@ class CurveLoop {
   }
 
   // A job holds `slots` from now on.
-  void hold(Index job, double slots) {
+  void set_slots(Index job, double slots) {
     if (held_[job] == slots) return;
     const double from = task_.problem.now + since_[job], to = task_.problem.now + time_;
     if (held_[job] > 0.0 && to > from) plan_.pieces.add(job, from, to, held_[job]);
@@ -112,13 +112,13 @@ class CurveLoop {
     since_[job] = time_;
   }
   // Advances until a job ends or a flow comes.
-  void pass() {
+  void advance() {
     double next = jobs_.next_arrival();
     const std::size_t n = ready_.size();
     end_.assign(n, kInfinity);
     rate_.assign(n, 0.0);
     for (std::size_t k = 0; k < n; ++k) {
-      hold(ready_[k], slots_[k]);
+      set_slots(ready_[k], slots_[k]);
       rate_[k] = task_.flows.speedup.at(ready_[k], slots_[k]);
       if (rate_[k] > 0.0) end_[k] = time_ + left_[ready_[k]] / rate_[k];
       next = std::min(next, end_[k]);
@@ -135,7 +135,7 @@ class CurveLoop {
     ready_.resize(kept);
     time_ = next;
     for (const Index job : gone_) {
-      hold(job, 0.0);
+      set_slots(job, 0.0);
       jobs_.finish(job, time_, plan_.completion);
     }
   }

@@ -10,6 +10,9 @@
 namespace malleable {
 namespace {
 
+// Terms: a slot is held from one decision to the next; a job outlives its estimate if it goes on
+// with no work left.
+
 // The cost of a second of a flow if its penalty is a line; otherwise its weight.
 double second_of(const FlowTable::Flow& flow) {
   return info(flow.kind).per_size && flow.size > 0.0 ? flow.weight / flow.size : flow.weight;

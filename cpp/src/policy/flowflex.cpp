@@ -13,14 +13,18 @@ namespace {
 
 bool is_optimal(double value, double bound) { return value <= bound + kOptimal * std::fabs(bound); }
 
-// One half is printed in Nagarajan et al. 2013 (figure 6, step 5).
+// Terms: literal is the schedule as printed; a recipe says how a schedule is made (an order of
+// flows, due times or keys of jobs); the warm order is the caller's; a level is a value of a max
+// objective, which sets each flow a deadline; figures are those of Nagarajan et al. 2013.
+
+// One half is printed (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
 constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
 constexpr std::size_t kMostRecipes = 6;  // recipes that the local search starts from
 // share of the search over orders of flows; the rest is over keys of jobs
 constexpr double kFlowShare = 0.4;
-constexpr int kPursuits = 12;  // levels that are tried for a maximum
-constexpr std::uint64_t kStepNodes = 200'000;
+constexpr int kPursuits = 12;                  // levels that are tried for a maximum
+constexpr std::uint64_t kStepNodes = 200'000;  // of the search behind the bound for steps
 
 constexpr OrderRule kLinearFlowRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
 constexpr OrderRule kSumFlowRules[] = {OrderRule::kModifiedDue, OrderRule::kOnTimeSet,
@@ -164,7 +168,7 @@ void FlowFlex::pursue(FlowRecipe& top, Score& best, std::uint64_t& left) {
     keys_.keys_by_due(due_, recipe.key);
     const std::uint64_t share = (left - reserve) / 3 + 1;
     std::uint64_t rest = share;
-    const bool met = keys_.meet(due_, recipe.key, rest, late_);
+    const bool met = keys_.meet_deadlines(due_, recipe.key, rest, late_);
     left -= share - rest;
     const Score found = search_.score(recipe);
     if (found.value < best.value) {

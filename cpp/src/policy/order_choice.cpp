@@ -11,6 +11,9 @@
 namespace malleable {
 namespace {
 
+// Terms: spread is by how much ends are uncertain; A is a part of the time of all work on all slots
+// (`beside`); patience is the span of time that counts as soon.
+
 // as a part of the time of the median job on all slots
 constexpr double kSpread = 0.5;
 constexpr double kBeside[] = {0.25, 0.5, 1.0, 2.0};  // A, as parts of the time of all work

@@ -8,7 +8,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kArrivals = 500.0, kJobsRemembered = 200.0;
+constexpr double kArrivals = 500.0, kJobsRemembered = 200.0;  // that count most
 // Fewer arrivals do not show a load, because sizes differ too much.
 constexpr double kFewArrivals = 50.0;
 // Prior of the spread: the log-likelihood falls by this per unit of spread.

@@ -6,8 +6,8 @@
 namespace malleable {
 namespace {
 
-constexpr double kBelieved = 0.8;  // prior of p
-constexpr double kPart = 1.0 / 3.0;
+constexpr double kPriorExponent = 0.8;  // prior of p
+constexpr double kTowardsPrior = 1.0 / 3.0;
 // Rates that change by less stay unchanged.
 constexpr double kSameRate = 0.01;
 
@@ -37,8 +37,8 @@ bool ProgramRates::observe(std::int64_t program, std::int64_t slots, double work
   }
   place->work += work;
   place->seconds += seconds;
-  if (!(std::fabs(place->rate() - place->believed) > kSameRate * place->believed)) return false;
-  place->believed = place->rate();
+  if (!(std::fabs(place->rate() - place->reported) > kSameRate * place->reported)) return false;
+  place->reported = place->rate();
   return true;
 }
 
@@ -48,7 +48,7 @@ std::vector<double> ProgramRates::rates(std::int64_t program, std::int64_t most)
   const Program* own = find(program);
   const std::vector<Seen> seen = own != nullptr ? own->seen : std::vector<Seen>();
   double last = 1.0, rate = 1.0;  // last seen slots and their rate
-  double power = kBelieved;
+  double power = kPriorExponent;
   auto next = seen.begin();
   for (std::size_t k = 1; k < count; ++k) {
     const auto slots = static_cast<double>(k + 1);
@@ -56,7 +56,7 @@ std::vector<double> ProgramRates::rates(std::int64_t program, std::int64_t most)
       last = slots;
       rate = next->rate();
       power = std::log(std::max(rate, 1.0)) / std::log(last);
-      power += kPart * (kBelieved - power);
+      power += kTowardsPrior * (kPriorExponent - power);
       ++next;
     }
     const double p = next == seen.end() ? power

@@ -9,6 +9,10 @@
 namespace malleable {
 namespace {
 
+// Terms: the list is all jobs in the order in which they take slots; a step is a span of time with
+// the slots that the list leaves free; a slip is how much longer than planned a job takes, because
+// new jobs pass it: by the factor (1 - rho)^-theta at a load rho of passing jobs.
+
 // Prices of slots rise by this for each later job while jobs keep coming (policy/concave).
 constexpr double kSteepPrices = 3.0;
 constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9, kPriceStep = 0.05, kFirstStep = 1.2;
@@ -73,7 +77,7 @@ void lower(std::vector<Step>& free, std::size_t first, std::size_t full, std::si
 
 // Computes the cost of each job's work at the mean price, and the rows of the list; removes jobs
 // that left.
-void PromisedEnds::look_up(const Task& task) {
+void PromisedEnds::update_list(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();
   hulls_.build(task.speedup, std::vector<double>(n, 0.0), problem.high);
@@ -90,7 +94,7 @@ void PromisedEnds::look_up(const Task& task) {
     if (row_of.contains(entry.id)) return false;
     const bool ended = std::binary_search(ended_.begin(), ended_.end(), entry.id);
     if (ended) {
-      judge(entry, problem.now, task.target);
+      count_error(entry, problem.now, task.target);
       learn(entry, problem.now);
     }
     return true;
@@ -176,7 +180,7 @@ std::size_t PromisedEnds::place_of(const Task& task, Index row) const {
 }
 
 // Inserts new jobs into the list, the smallest first.
-void PromisedEnds::take_in(const Task& task) {
+void PromisedEnds::insert_new(const Task& task) {
   std::vector<Index> fresh;
   for (std::size_t j = 0; j < task.id.size(); ++j) {
     if (task.id[j] >= known_) fresh.push_back(static_cast<Index>(j));
@@ -195,12 +199,12 @@ void PromisedEnds::take_in(const Task& task) {
     const double most = asked(task, j, std::min(all, slot_price_ * behind));
     list_.insert(list_.begin() + at, {task.id[j], kInfinity, 0.0, 0.0, most, 0.0, 0.0, 0.0});
     row_.insert(row_.begin() + at, j);
-    note(task, j);
+    note_arrival(task, j);
   }
 }
 
 // Notes the arrival of a job that came after the first decision.
-void PromisedEnds::note(const Task& task, Index row) {
+void PromisedEnds::note_arrival(const Task& task, Index row) {
   if (!started_ || !(task.problem.now > began_)) return;
   const Arrival arrival{task.problem.now, task.problem.work[row],
                         key_[row] / std::max(task.value[row], kTiny)};
@@ -208,7 +212,7 @@ void PromisedEnds::note(const Task& task, Index row) {
 }
 
 // It ends now.
-void PromisedEnds::judge(const Entry& entry, double now, double target) {
+void PromisedEnds::count_error(const Entry& entry, double now, double target) {
   if (!(entry.asked > 0.0) || !(entry.asked < kInfinity)) return;
   const double aim = kAim * target, most = kMostPower * kPatience * aim;
   over_ += std::fabs(now - entry.promised) / entry.asked - aim;
@@ -354,17 +358,17 @@ void PromisedEnds::lay_out(const Task& task, std::span<double> slots) {
   }
 }
 
-void PromisedEnds::tell_all(const Task& task) {
+void PromisedEnds::promise_ends(const Task& task) {
   double theta = -1.0;
   for (std::size_t k = 0; k < list_.size(); ++k) {
     // A gang that does not fit is promised an end once it fits.
     if (list_[k].promised < kInfinity || !(end_[row_[k]] < kInfinity)) continue;
     if (theta < 0.0) theta = median_slip();
-    tell(task, k, theta);
+    promise_end(task, k, theta);
   }
 }
 
-void PromisedEnds::tell(const Task& task, std::size_t place, double theta) {
+void PromisedEnds::promise_end(const Task& task, std::size_t place, double theta) {
   Entry& entry = list_[place];
   const Index row = row_[place];
   entry.since = task.problem.now;
@@ -403,11 +407,11 @@ void PromisedEnds::bring_forward(const Task& task, std::span<double> slots) {
 
 void PromisedEnds::decide(const Task& task, std::span<double> slots) {
   if (!started_) began_ = task.problem.now;
-  look_up(task);
-  take_in(task);
+  update_list(task);
+  insert_new(task);
   started_ = true;
   lay_out(task, slots);
-  tell_all(task);
+  promise_ends(task);
   count_late(task);
   weigh(task);
   bring_forward(task, slots);

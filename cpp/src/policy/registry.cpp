@@ -81,7 +81,7 @@ Made finish_with(const ClusterRequest& r) {
   return made;
 }
 // If slots are of two kinds, or all jobs have minima, flows are served stage by stage. The policy
-// of set_queue serves rigid jobs, that of set_unlike nodes of unlike kinds.
+// of set_queue serves rigid jobs, that of set_for_node_rates nodes of unlike kinds.
 Made auto_with(const ClusterRequest& r) {
   const bool by_stage = !r.generic || r.options.start_together() || r.options.at_least_one ||
                         r.options.pool_minimum > 0.0;
@@ -89,7 +89,7 @@ Made auto_with(const ClusterRequest& r) {
                   ? epoch_with<EpochPolicy::kFlex>(r)
                   : std::make_unique<ClusterAuto>(epoch_options(r, EpochPolicy::kFlex), r.by_user);
   made->set_queue(best_order(r));
-  made->set_unlike(finish_with(r));
+  made->set_for_node_rates(finish_with(r));
   return made;
 }
 Made gittins_with(const ClusterRequest& r) { return std::make_unique<ClusterGittins>(r.by_user); }
@@ -171,7 +171,7 @@ const Policy kPolicies[] = {
      kCluster,
      flow_with<FlowMethod::kFast>,
      {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
-    {"fcfs", kCluster, backfill_with<Reserve::kNobody>, {.ignores_minima = true}},
+    {"fcfs", kCluster, backfill_with<Reserve::kNone>, {.ignores_minima = true}},
     {"easy", kCluster, backfill_with<Reserve::kFirst>, sizes()},
     {"easy-sjf", kCluster, shortest_first, sizes()},
     {"easy-auto",

@@ -13,6 +13,8 @@
 namespace malleable {
 namespace {
 
+// Terms: a step is the unit of time, in which a machine does one unit of work; a decision with a
+// period holds for several whole steps.
 void check_slots(std::int64_t slots) {
   if (slots >= 0 && slots <= kMostUnits) return;
   throw std::invalid_argument("slots = " + std::to_string(slots) + ": must be from 0 to 2^40");
@@ -64,12 +66,12 @@ bool SlottedEpoch::in_reach(double now, double first) const {
   return (now - origin) / step_seconds_ < static_cast<double>(kLastStep);
 }
 
-void SlottedEpoch::hear(double now) {
+void SlottedEpoch::note_time(double now) {
   if (now_ == -kInfinity) origin_ = now;
   now_ = std::max(now_, now);
 }
 
-void SlottedEpoch::tell(std::int64_t step) {
+void SlottedEpoch::pass_steps(std::int64_t step) {
   if (step > told_ && slots_ > 0) policy_->pass(slots_, static_cast<double>(step - told_));
   told_ = std::max(told_, step);
 }
@@ -102,8 +104,8 @@ void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
   }
   jobs_.add(arrival, columns, ids, [&](Index row, std::size_t k) {
     stands_ = false;
-    if (!arrival.empty()) hear(arrival[k]);
-    if (now_ > -kInfinity) tell(step_of(now_) - 1);
+    if (!arrival.empty()) note_time(arrival[k]);
+    if (now_ > -kInfinity) pass_steps(step_of(now_) - 1);
     map_task_.resize(jobs_.rows());
     map_task_[row] = 1.0;
     jobs_[row].sequence = sequence_++;
@@ -199,9 +201,9 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   const bool same = slots.value_or(slots_) == slots_ && wanted == clock_.period();
   if (stands_ && same && now == clock_.now()) return again();
   clock_.begin(now, wanted);
-  hear(now);
+  note_time(now);
   const std::int64_t step = step_of(now);
-  tell(step - 1);
+  pass_steps(step - 1);
   slots_ = slots.value_or(slots_);
   grants_.clear();
   std::int64_t idle = std::max<std::int64_t>(slots_ - running_, 0);
@@ -219,11 +221,11 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   for (const SlottedGrant& grant : grants_) {
     if (grant.maps + grant.reduces == 0) continue;
     const AssignedSlots<1>::Slots held = {jobs_[grant.row].running + grant.maps + grant.reduces};
-    show(grant, held, jobs_.held.name(grant.row, held), idle);
+    write_grant(grant, held, jobs_.held.name(grant.row, held), idle);
   }
   jobs_.held.name_rest([this](Index row) { return AssignedSlots<1>::Slots{jobs_[row].running}; },
                        [&](Index row, const AssignedSlots<1>::Slots& held, bool changed) {
-                         show({row, 0, 0}, held, changed, idle);
+                         write_grant({row, 0, 0}, held, changed, idle);
                        });
   stands_ = true;
   return shown_;
@@ -236,8 +238,8 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::again() {
   return shown_;
 }
 
-void SlottedEpoch::show(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots,
-                        bool changed, std::int64_t idle) {
+void SlottedEpoch::write_grant(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots,
+                               bool changed, std::int64_t idle) {
   const SlottedJob& job = jobs_[grant.row];
   const std::int64_t started = grant.maps + grant.reduces;
   Bound bound = idle > 0 ? Bound::kOrder : Bound::kNoSlots;

@@ -16,6 +16,9 @@
 namespace malleable {
 namespace {
 
+// Terms: a station is all slots of one phase (map, shuffle); a line is the jobs of one class that
+// wait there, by rank; a part is a job's share of a station.
+
 // Checks the work left of phases; below 0: the overrun of an estimate.
 void check_left(const char* field, std::span<const double> values) {
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -444,7 +447,7 @@ std::span<const TandemEpoch::Service> TandemEpoch::decide(
   line_up_flows();
   serve(kShuffling, heavy);
   for (const Station at : kStations) order_all(at);
-  return told();
+  return all_services();
 }
 
 // The reason why a job gets nothing of a station.
@@ -457,7 +460,7 @@ Bound TandemEpoch::bound_of(Row row, const Service& service, Station at) const {
 }
 
 // The services, then jobs that lost their slots.
-std::span<const TandemEpoch::Service> TandemEpoch::told() {
+std::span<const TandemEpoch::Service> TandemEpoch::all_services() {
   jobs_.held.begin();
   for (Service& service : service_) {
     service.changed = jobs_.held.name(JobIds::row_of(service.id), service.slots);

@@ -59,7 +59,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     state_.free[pool] = state_.slots[pool];
     if (!options_.offered) queue_[pool].reset(slots);
     waiting_[pool].reset(rank);
-    value_[pool].resize(n, untold());
+    value_[pool].resize(n, initial_value());
     marked_[pool].assign(n, 0);
     is_displaced_[pool].assign(n, 0);
     short_[pool].assign(n, 0.0);
@@ -150,7 +150,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
     for (int pool = 0; pool < 2; ++pool) {
       waiting_[pool].erase(job);  // the job that had the row before
       waiting_[pool].set_rank(job, rank[k]);
-      value_[pool][job] = untold();
+      value_[pool][job] = initial_value();
       if (options_.ageing == 0.0) continue;
       starving_[pool][job] = -1.0;
       mark_aged(job, pool, 0);
@@ -160,10 +160,10 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   state_.user_running.resize(std::max(users, state_.user_running.size()), 0);
   user_ready_.resize(state_.user_running.size(), 0);
   const auto together = [&](Index job) { return table.width_of(kMap, job) > 1; };
-  if (policy_->unlike() != nullptr && !table.node_rates.empty()) {
-    unlike_ = true;
-    hand_over(*policy_->unlike());
-    for (auto& values : value_) std::ranges::fill(values, untold());
+  if (policy_->for_node_rates() != nullptr && !table.node_rates.empty()) {
+    for_node_rates_ = true;
+    hand_over(*policy_->for_node_rates());
+    for (auto& values : value_) std::ranges::fill(values, initial_value());
     mark_all();
   }
   const bool may_queue = policy_->queue() != nullptr && !options_.offered;
@@ -337,7 +337,7 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
     s.measured += seconds * more;
     s.timed += done;
     if (estimates_.used() &&
-        estimates_.ended(2 * job + p, told(job, p), done, seconds, s.running, state_.now)) {
+        estimates_.ended(2 * job + p, stated(job, p), done, seconds, s.running, state_.now)) {
       state_.learned = estimates_.learned();
     }
   }
@@ -479,11 +479,12 @@ void ClusterScheduler::state(State& s) {
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
   s(estimates_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_, queues_,
-    unlike_);
+    for_node_rates_);
   if (s.reading()) {
     calm_ = 0.0;
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
-    if (unlike_ && policy_->unlike() != nullptr) hand_over(*policy_->unlike());
+    if (for_node_rates_ && policy_->for_node_rates() != nullptr)
+      hand_over(*policy_->for_node_rates());
     if (queues_ && policy_->queue() != nullptr) hand_over(*policy_->queue());
     policy_->added(state_, {});  // room for all
     forget_changes();

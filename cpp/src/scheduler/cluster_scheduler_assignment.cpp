@@ -1,4 +1,7 @@
-// The assignment layer: which job's task a free slot starts, given what the policy decided.
+// The assignment layer: which job's task a free slot starts, given what the policy decided. A pool
+// is the slots of one kind (0: maps, 1: reduces; generic slots: all in pool 0). A job's value is
+// its target number of slots, or its rank; its key is its place among waiting jobs, the least
+// first. Phase p of a job is row 2 * job + p.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -14,9 +17,9 @@ constexpr double kRanked = 1e290;    // keys of jobs in the policy's order: from
 // Jobs that starve hold at most one slot in kAgedSlots at a time, and one slot-second in a thousand
 // in the long run.
 constexpr std::int64_t kAgedSlots = 20;
-constexpr double kAgedSeconds = 1000.0;
-// A waiting job counts as this many jobs that will come before faster slots are free; and the most
-// jobs that may leave a slow slot to the next one.
+constexpr double kAgedSeconds = 1000.0;  // one slot-second in so many
+// A waiting job counts as this many jobs that will come before faster slots are free. The second
+// constant: the most jobs that may leave a slow slot to the next one.
 constexpr double kToCome = 10.0;
 constexpr std::int64_t kMostAsked = 256;
 
@@ -233,7 +236,7 @@ void ClusterScheduler::look_at_speeds() {
     for (std::size_t node = 0; node < slots.size(); ++node) {
       speeds_.slots[pool][speeds_.of[node]] += slots[node];
     }
-    queue_[pool].tell_apart(speeds_.of);
+    queue_[pool].set_speeds(speeds_.of);
   }
 }
 

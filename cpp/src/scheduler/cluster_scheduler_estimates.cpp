@@ -1,4 +1,5 @@
 // The scheduler's estimates of the seconds of tasks: stated, or learnt (scheduler/job_estimates).
+// Phase p of a job is row 2 * job + p. Means are of logarithms of seconds (LogMean).
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -14,7 +15,7 @@ void ClusterScheduler::expect(Index job, Phase p) {
     state_.phases[row].estimate = state_.believed[row];
     return;
   }
-  believe(row, estimates_.expect(row, told(job, p)));
+  believe(row, estimates_.expect(row, stated(job, p)));
 }
 
 void ClusterScheduler::believe(Index row, const LogMean& mean) {
@@ -71,7 +72,7 @@ ClusterScheduler::Estimate ClusterScheduler::estimate_of(Index row, const LogMea
 
 ClusterScheduler::Estimate ClusterScheduler::estimate_before(Index job, Phase p) const {
   if (state_.jobs.tasks[p][job] == 0) return {0.0, 0.0};
-  return estimate_of(2 * job + p, estimates_.before(2 * job + p, told(job, p)));
+  return estimate_of(2 * job + p, estimates_.before(2 * job + p, stated(job, p)));
 }
 
 // Updates phases without an ended task by what the other phases have shown since.
@@ -131,12 +132,12 @@ void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
   state_.believed[2 * job + p] = seconds;
   expect(job, p);
   if (estimates_.used()) estimate(job, p);
-  policy_->estimate_said(state_, job, p, before);
+  policy_->stated_time_changed(state_, job, p, before);
   mark(job, p);
 }
 
-void ClusterScheduler::saw(Index job, Phase p, std::int64_t count, double seconds) {
-  estimates_.saw(2 * job + p, told(job, p), count, seconds, working(job, p), state_.now);
+void ClusterScheduler::set_ended(Index job, Phase p, std::int64_t count, double seconds) {
+  estimates_.set_ended(2 * job + p, stated(job, p), count, seconds, working(job, p), state_.now);
   learn(job, p);
   mark(job, p);
 }
@@ -152,7 +153,7 @@ void ClusterScheduler::learn(Index job, Phase p) {
 
 void ClusterScheduler::close(Index job, Phase p) {
   const Index row = 2 * job + p;
-  if (estimates_.done(row, told(job, p), state_.phases[row].total)) {
+  if (estimates_.done(row, stated(job, p), state_.phases[row].total)) {
     state_.learned = estimates_.learned();
   }
 }

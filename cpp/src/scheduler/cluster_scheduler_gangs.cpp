@@ -1,5 +1,6 @@
 // Gangs on slots that become free one by one: minima, or bundles of tasks, which start together or
-// not at all.
+// not at all. A pool is the slots of one kind (0: maps, 1: reduces; generic slots: all in pool 0);
+// phase p of a job is row 2 * job + p.
 //
 // If all free slots are known at once, a gang starts when enough of them are free. If nodes offer
 // slots one at a time (heartbeats, blocks, policies that choose for nodes), a gang *gathers*: the

@@ -24,7 +24,7 @@ namespace malleable {
 namespace {
 
 // The least chance that all maps end in time for an early start; it is lower if tasks that start in
-// vain can be ended.
+// vain can be ended, and lower again for a job whose reduce tasks are ready already.
 constexpr double kLikelyInTime = 0.8, kLikelyEnough = 0.65, kEven = 0.5;
 // The same for a slot that no other task wants. Nothing is lost there at any chance, but the
 // smaller it is, the more tasks start in vain and are ended again.

@@ -11,9 +11,9 @@ constexpr double kMoreTasks = 1.5;
 
 }  // namespace
 
-LogMean JobEstimates::expect(Index row, const TaskEstimates::Stated& told) {
-  phases_[row].group = told.group;
-  return phases_[row].prior = tasks_.prior(phase_of(row), told);
+LogMean JobEstimates::expect(Index row, const TaskEstimates::Stated& stated) {
+  phases_[row].group = stated.group;
+  return phases_[row].prior = tasks_.prior(phase_of(row), stated);
 }
 
 void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, double now) {
@@ -38,7 +38,7 @@ void JobEstimates::clear(Index row) {
   own = Known{};
 }
 
-bool JobEstimates::ended(Index row, const TaskEstimates::Stated& told, std::int64_t tasks,
+bool JobEstimates::ended(Index row, const TaskEstimates::Stated& stated, std::int64_t tasks,
                          double seconds, std::int64_t running, double now) {
   Known& own = phases_[row];
   const auto count = static_cast<double>(tasks), left = static_cast<double>(running);
@@ -52,17 +52,17 @@ bool JobEstimates::ended(Index row, const TaskEstimates::Stated& told, std::int6
     const double off = began - own.began / left;
     own.apart = std::max(0.0, own.apart * all / left - off * off * count * left / all);
   }
-  const bool looked = tasks_.look_at_speedup(phase_of(row), own.seen, own.group);
-  show(row, told, running, now);
+  const bool looked = tasks_.report_speedup(phase_of(row), own.seen, own.group);
+  show(row, stated, running, now);
   return looked;
 }
 
-void JobEstimates::show(Index row, const TaskEstimates::Stated& told, std::int64_t running,
+void JobEstimates::show(Index row, const TaskEstimates::Stated& stated, std::int64_t running,
                         double now) {
   Known& own = phases_[row];
   if (!expects(row) || silent(row) || own.seen.count < kMoreTasks * own.showed) return;
   own.showed = own.seen.count;
-  tasks_.show(phase_of(row), own.shown, told, this->now(row, running, now));
+  tasks_.show(phase_of(row), own.shown, stated, this->now(row, running, now));
 }
 
 RunningTasks JobEstimates::running(Index row, std::int64_t count, double now) const {
@@ -74,14 +74,14 @@ RunningTasks JobEstimates::running(Index row, std::int64_t count, double now) co
   return {tasks, age * std::exp(value_at(own.seen.slowed(now - age, now), speedup(row)))};
 }
 
-LeftPhase JobEstimates::left(Index row, const TaskEstimates::Stated& told, const PhaseState& phase,
-                             double now, std::int64_t working) const {
+LeftPhase JobEstimates::left(Index row, const TaskEstimates::Stated& stated,
+                             const PhaseState& phase, double now, std::int64_t working) const {
   const Known& own = phases_[row];
   LeftPhase left{.shown = own.seen.count + static_cast<double>(working),
                  .running = phase.running,
                  .waiting = phase.unfinished() - phase.running};
   for (std::size_t k = 0; k < kScatters; ++k) {
-    const auto [mean, log] = believed(row, before(row, told), scatter_at(k), working, now);
+    const auto [mean, log] = believed(row, before(row, stated), scatter_at(k), working, now);
     left.mean[k] = mean;
     left.log[k] = log;
   }
@@ -94,14 +94,14 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Stated& told, const
   return left;
 }
 
-bool JobEstimates::done(Index row, const TaskEstimates::Stated& told, std::int64_t tasks) {
+bool JobEstimates::done(Index row, const TaskEstimates::Stated& stated, std::int64_t tasks) {
   Known& own = phases_[row];
   if (own.done || own.seen.count == 0.0) return false;
   own.done = true;
   showed_ += 1.0;
   const double all = std::max(static_cast<double>(tasks), own.seen.count);
   tasks_.hide(phase_of(row), own.shown);
-  tasks_.learn(phase_of(row), told, own.seen, all);
+  tasks_.learn(phase_of(row), stated, own.seen, all);
   own.seen.rest();
   return true;
 }

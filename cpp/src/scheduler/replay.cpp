@@ -9,7 +9,8 @@
 namespace malleable {
 namespace {
 
-// A name's place in a list, at compile time.
+// The byte format of recorded calls is that of scheduler/replay.hpp: each call is a code, then
+// named columns. A name's place in a list, at compile time:
 template <std::size_t N>
 consteval std::uint8_t place_of(const std::array<const char*, N>& names, std::string_view name) {
   for (std::size_t k = 0; k < N; ++k) {
@@ -184,7 +185,7 @@ std::int64_t add(Reader& r, Scheduler& scheduler) {
   jobs.new_users = r.people("new_users");
   ClusterJobsView::each(
       [&]<typename T>(const ClusterColumn& column, std::span<const T>& values) {
-        if (column.of == ClusterColumn::Of::kSimulation) return;
+        if (column.read_by == ClusterColumn::ReadBy::kSimulation) return;
         if constexpr (std::is_same_v<T, double>) {
           values = r.doubles(Named::of(column.name));
         } else if constexpr (std::is_same_v<T, std::int64_t>) {

@@ -34,7 +34,7 @@ ClusterJobsView ClusterTable::view() const {
 void ClusterTable::resize(std::size_t rows) {
   each(
       [&](const ClusterColumn& column, auto& own) {
-        if (column.of == ClusterColumn::Of::kBoth) own.resize(rows);
+        if (column.read_by == ClusterColumn::ReadBy::kEverywhere) own.resize(rows);
       },
       *this);
   id.resize(rows);
@@ -106,9 +106,9 @@ void Scheduler::make_rows(std::size_t count) {
 void Scheduler::fill_rows(const Additions& jobs) {
   ClusterTable::each(
       [&]<typename T>(const ClusterColumn& column, std::vector<T>& own, std::span<const T> given) {
-        if (column.of != ClusterColumn::Of::kBoth) return;
+        if (column.read_by != ClusterColumn::ReadBy::kEverywhere) return;
         for (std::size_t k = 0; k < fresh_.size(); ++k) {
-          own[fresh_[k]] = given.empty() ? static_cast<T>(column.spare) : given[k];
+          own[fresh_[k]] = given.empty() ? static_cast<T>(column.fallback) : given[k];
         }
       },
       table_, static_cast<const ClusterJobsView&>(jobs));
@@ -369,11 +369,11 @@ void Scheduler::observe(const Counts& counts, double now) {
       }
       core_.set_counts(row, p, counts.pending[p][k], running, done);
       table_.tasks[p][row] = s.total;
-      if (known) core_.aged(row, p, counts.elapsed[p][k]);
+      if (known) core_.set_running_seconds(row, p, counts.elapsed[p][k]);
       const std::int64_t seen = known ? done - job.unseen[p] : done;
       const double seconds = mean_seconds(counts, p, k, job.busy[p], static_cast<double>(seen));
       if (core_.options().learn && !told && more > 0 && seen > 0 && seconds > 0.0) {
-        core_.saw(row, p, seen, seconds);
+        core_.set_ended(row, p, seen, seconds);
       }
     }
   }
@@ -546,7 +546,7 @@ std::span<const Scheduler::Start> Scheduler::assign(
 void Scheduler::state(State& s) {
   s(nodes_, table_, ids_, jobs_, flows_, free_flows_, limbo_, live_, next_rank_);
   if (s.reading()) {
-    core_.look(nodes_.view(), table_.view());
+    core_.set_views(nodes_.view(), table_.view());
     for (auto& ranked : ranked_) ranked.assign(ids_.rows(), 0);
     for (auto& has_place : has_place_) has_place.assign(ids_.rows(), 0);
     for (auto& order : order_) order.clear();

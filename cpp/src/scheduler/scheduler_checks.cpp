@@ -59,7 +59,7 @@ void Scheduler::check(const Additions& jobs) const {
   check_times("arrival", jobs.arrival);
   ClusterJobsView::each(
       [&]<typename T>(const ClusterColumn& column, std::span<const T> values) {
-        if (column.of == ClusterColumn::Of::kSimulation) return;
+        if (column.read_by == ClusterColumn::ReadBy::kSimulation) return;
         if (column.needed) check_length(column.name, values.size(), count);
         if (column.length == ClusterColumn::Length::kRows) check_given(column.name, values, count);
         if constexpr (std::is_same_v<T, double>) {

@@ -1,4 +1,6 @@
-// Decisions: the policy's answer as slots of jobs, and which rows have changed.
+// Decisions: the policy's answer as slots of jobs, and which rows have changed. A pool is the slots
+// of one kind (0: maps, 1: reduces; generic slots: all in pool 0). Policies give targets (slots) or
+// ranks (places in an order).
 #include <algorithm>
 #include <cmath>
 #include <utility>

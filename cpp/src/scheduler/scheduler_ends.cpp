@@ -1,4 +1,5 @@
-// Expected ends: converts the work left of all jobs for kernel/expected_ends.
+// Expected ends: converts the work left of all jobs for kernel/expected_ends, which draws random
+// futures of all jobs and averages their ends.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,8 +11,8 @@
 namespace malleable {
 namespace {
 
-// The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p): shares of heSRPT (Berg, Vesilo
-// and Harchol-Balter 2020), whose proportions do not change when jobs end.
+// The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p), if s slots do s^p: shares of
+// heSRPT (Berg, Vesilo and Harchol-Balter 2020), whose proportions do not change when jobs end.
 void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
   constexpr double kMostSpeedup = 0.999;
   std::vector<std::size_t> order(jobs.size());

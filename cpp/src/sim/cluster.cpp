@@ -218,7 +218,7 @@ void ClusterSimulation::advance(double until) {
     scheduler_.take_news();
     if (clocks_.used()) clocks_.settle(state());
     if (reads_.stale()) reads_.settle(state().now);
-    if (users_.used()) users_.look(scheduler_);
+    if (users_.used()) users_.measure(scheduler_);
   }
   if (until < kInfinity && !idle()) integrate(until);
   totals_.decisions = scheduler_.decisions();

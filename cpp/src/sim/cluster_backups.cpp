@@ -7,9 +7,10 @@
 // taken back, every attempt runs to its end, and the least gain is learnt from backup tasks. If one
 // of two attempts fails or leaves with its node, the other one goes on alone.
 //
-// With backup tasks each group is one attempt. A search for gains costs O(groups), at most one an
-// epoch. It happens at events, and by a timer after a sixteenth of a task's mean time, or of its
-// age: O(log(age / mean)) searches a task.
+// With backup tasks each group is one attempt. Two attempts at one task are each other's *twin*;
+// `beside` marks the one whose slot the scheduler does not count as running. A search for gains
+// costs O(groups), at most one an epoch. It happens at events, and by a timer after a sixteenth of
+// a task's mean time, or of its age: O(log(age / mean)) searches a task.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -19,7 +20,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kOfTask = 0.0625;
+constexpr double kOfTask = 0.0625;  // a sixteenth
 
 }  // namespace
 

@@ -4,10 +4,10 @@
 // them (with copy-compute splitting: while copying goes on). Then all its finished maps on a node
 // that leaves run again, as Hadoop lets them. A reduce task that is still copying counts as having
 // copied from the other nodes first: it waits for the maps that run again, each of which releases
-// its part as before, so the formula of sim/cluster.hpp holds with the new times. Reduce tasks that
-// have copied everything go on. If one of them fails later, or is killed, its job needs outputs
-// again, and the outputs lost until then are made again. Costs O(groups of tasks + maps of the
-// present jobs) for a node.
+// its part as before, so the formula of sim/map_outputs.hpp holds with the new times. Reduce tasks
+// that have copied everything go on. If one of them fails later, or is killed, its job needs
+// outputs again, and the outputs lost until then are made again. Costs O(groups of tasks + maps of
+// the present jobs) for a node.
 //
 // Reduce tasks that wait for maps give their slots to other tasks if the scheduler says so
 // (scheduler/cluster_scheduler_reduces.cpp). With generic slots, they may hold so many slots that

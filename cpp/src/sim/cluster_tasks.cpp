@@ -1,4 +1,7 @@
-// Tasks from their start to their end: copying in seconds, attempts, groups that share an event.
+// Tasks from their start to their end: copying in seconds, attempts, groups that share an event
+// (tasks of one phase that start and end together). Phase p of a job has the number 2 * job + p. A
+// group is parked while its reduce tasks hold slots and wait for maps; `twin` is the other attempt
+// at its task, and `beside` says that the scheduler does not count its slot.
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kPollEvery = 4096;  // calls
 constexpr auto kNoPiece = std::numeric_limits<std::size_t>::max();
-constexpr double kCallCost = 50.0;  // cost of a call beside its jobs, in jobs
-constexpr double kRareCalls = 4.0;  // the time until the next rare call is that so far over this
+constexpr double kCallCost = 50.0;      // cost of a call beside its jobs, in jobs
+constexpr double kRareCalls = 4.0;      // the next rare call comes after the time so far over this
 constexpr std::size_t kMostTried = 64;  // most gangs that are tried for slots that became free
 
 JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {

@@ -34,7 +34,7 @@ Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const dou
   // job, and its minimum, would then end earlier, so minima are dropped.
   if (jobs.speedup.curved()) {
     std::fill(problem.low.begin(), problem.low.end(), 0.0);
-    for (std::size_t j = 0; j < n; ++j) problem.work[j] /= jobs.speedup.each(j);
+    for (std::size_t j = 0; j < n; ++j) problem.work[j] /= jobs.speedup.most_per_slot(j);
   }
   Plan plan;
   plan.pieces = loop.pieces();
@@ -54,6 +54,7 @@ Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const dou
   return plan;
 }
 
+// The plan of a copy of the epoch, from its last decision on; `quick`: with the quick bound.
 Plan follow(Epoch& epoch, const std::function<void()>& poll, bool quick) {
   Epoch copy(0, {});
   load_state("Epoch", save_state("Epoch", epoch), copy);
@@ -91,7 +92,7 @@ Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
   const auto looped = [&](bool expects) {
     Epoch epoch(request.slots, request.epoch);
     epoch.set_penalty(request.custom);
-    if (!expects) epoch.expect_nobody();
+    if (!expects) epoch.expect_no_arrivals();
     PeriodicLoop loop(
         std::move(epoch),
         {.period = period, .start = request.now, .pieces = true, .exact = kExactPlan});

@@ -10,7 +10,7 @@
 namespace malleable {
 namespace {
 
-constexpr int kSizeOrders = 9;
+constexpr int kSizeOrders = 9;  // values of lambda
 // Search: failed candidates per job before a leap, and moves of a leap.
 constexpr std::int64_t kVainCandidates = 16;
 constexpr int kLeap = 4;

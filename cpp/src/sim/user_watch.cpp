@@ -18,7 +18,7 @@ UserWatch::UserWatch(const ClusterJobsView& jobs) {
   }
 }
 
-void UserWatch::look(const ClusterScheduler& scheduler) {
+void UserWatch::measure(const ClusterScheduler& scheduler) {
   const ClusterState& state = scheduler.state();
   const ClusterJobsView& jobs = state.jobs;
   dissatisfaction_ = unfairness_ = 0.0;

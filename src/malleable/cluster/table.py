@@ -57,7 +57,7 @@ _MODES = ("guarantee", "start")
 SCHEDULER_COLUMNS = tuple(
     row["name"]
     for row in _core.CLUSTER_COLUMNS
-    if row["told"] and row["by_row"] and row["name"] in _COLUMNS
+    if row["for_schedulers"] and row["by_row"] and row["name"] in _COLUMNS
 )
 """Columns of numbers that a scheduler takes as they are, one number a job."""
 

@@ -39,15 +39,17 @@ int guarded(const Call& call) noexcept {
 [[noreturn]] void throw_count(const char* field, std::int64_t count, std::int64_t most);
 [[noreturn]] void throw_bytes(const char* field, std::int64_t bytes, std::size_t least);
 
+// Calls call(object) with the object of a handle.
 template <typename Kind, typename Call>
 int with(Kind* handle, const Call& call) noexcept {
   return guarded([&] {
     if (handle == nullptr || handle->tag != Kind::kTag) throw_no_handle();
-    const UseGuard turn(*handle->busy);
+    const UseGuard guard(*handle->busy);
     std::visit([&](auto* object) { call(*object); }, handle->object);
   });
 }
 
+// Frees a handle that the C interface made, with its object.
 template <typename Kind>
 void release(Kind* handle) noexcept {
   if (handle == nullptr || handle->tag != Kind::kTag || !handle->owned) return;
@@ -156,6 +158,7 @@ void put_each(T* wanted, const Rows& rows, const Entry& entry) {
     }
   }
 }
+// Writes a number, unless the caller does not want it (null).
 inline void tell(std::int64_t* wanted, std::size_t count) {
   if (wanted != nullptr) *wanted = static_cast<std::int64_t>(count);
 }

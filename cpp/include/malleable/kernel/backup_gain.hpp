@@ -7,12 +7,13 @@
 // takes, E[c + T'], at least, as attempts are started and ended, too. The chance is that it ends
 // first, P(R > c + T').
 //
-// Times are log-normal, except that one task in kOfStragglers hangs, or is slowed down by something
-// that slows no other task. The chance that it has not ended after t is (M / (M + t))^2 (Lomax
-// 1954), where M is the mean of the others: one that has run for a has M + a left on average. With
-// the log-normal alone, a task that has run a hundred times as long as similar tasks would have
-// hardly anything left. The age from which a task counts as a straggler follows from the scatter of
-// the others: hardly more than one in a hundred normal tasks gets so old.
+// Times are log-normal; their scatter is the standard deviation of the logarithm. But one task in
+// kOfStragglers hangs, or is slowed down by something that slows no other task. The chance that it
+// has not ended after t is (M / (M + t))^2 (Lomax 1954), where M is the mean of the others: one
+// that has run for a has M + a left on average. With the log-normal alone, a task that has run a
+// hundred times as long as similar tasks would have hardly anything left. The age from which a task
+// counts as a straggler follows from the scatter of the others: hardly more than one in a hundred
+// normal tasks gets so old.
 //
 // A gain of about two ninths is worth a slot that no other task wants, if the backup task can be
 // ended as soon as one does. At a scatter of one half a backup task is worth it at any age, and
@@ -45,6 +46,7 @@ class LeastGain {
   // first attempt.
   void begun(double chance) { expected_ += chance; }
   void won() { wins_ += 1.0; }
+  // The least gain, given what backup tasks have shown so far.
   double shown() const { return kLeast / std::min(1.0, (wins_ + kBefore) / (expected_ + kBefore)); }
 
   void state(State& s) { s(wins_, expected_); }

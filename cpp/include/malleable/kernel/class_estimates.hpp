@@ -4,9 +4,9 @@
 // long as the run is shorter than the memory. Seconds of a task start as a guess (the mean of what
 // the class's jobs stated for this type), which counts like one finished task. A task that finishes
 // on a type corrects the estimate of this type, and by its ratio to the guess, those of all types.
-// Beyond `kWindow` finished tasks the oldest fade. O(1) an arrival for each type and O(1) a task;
-// O(types) a class queried. Memory: O(classes x types). Source: Rasooli and Down 2011, section 6.2,
-// 1 and 2.
+// Beyond `kWindow` finished tasks the oldest fade. p is a phase, c a class. O(1) an arrival for
+// each type and O(1) a task; O(types) a class queried. Memory: O(classes x types). Source: Rasooli
+// and Down 2011, section 6.2, 1 and 2.
 #pragma once
 
 #include <cstdint>
@@ -57,12 +57,12 @@ class ClassEstimates {
 
   std::size_t types_;
   double memory_;
-  std::vector<Count> come_[2];  // all, with a minimum
-  std::vector<double> jobs_;    // jobs that have come, the divisor of the means
-  std::vector<double> tasks_;   // sums by class and phase
-  std::vector<double> guess_;   // sums by class, phase and type
-  std::vector<double> told_;    // jobs that stated times, by class and phase
-  std::vector<double> measured_, number_;
+  std::vector<Count> come_[2];             // all, with a minimum
+  std::vector<double> jobs_;               // jobs that have come, the divisor of the means
+  std::vector<double> tasks_;              // sums by class and phase
+  std::vector<double> guess_;              // sums by class, phase and type
+  std::vector<double> told_;               // jobs that stated times, by class and phase
+  std::vector<double> measured_, number_;  // finished tasks: sum of seconds, and their number
 };
 
 }  // namespace malleable

@@ -3,13 +3,13 @@
 // unlimited slots in which the same jobs run). Chains are placed one after another, each pseudo-job
 // as early and as wide as the free slots allow.
 //
-// The histogram of used slots is a list of intervals with their free slots. A union-find jumps over
-// full intervals, so a chain meets a full interval once; in every other interval that it passes it
-// runs at its own maximum. O(pseudo-jobs log pseudo-jobs) as long as few intervals are partly free
-// at once; otherwise each chain also costs the intervals that it passes at full speed.
+// The histogram of used slots over time is a list of intervals with their free slots. A union-find
+// jumps over full intervals, so a chain meets a full interval once; in every other interval that it
+// passes it runs at its own maximum. O(pseudo-jobs log pseudo-jobs) as long as few intervals are
+// partly free at once; otherwise each chain also costs the intervals that it passes at full speed.
 //
 // If any schedule meets all deadlines, chains in the order of their deadlines end within twice
-// theirs (theorem 2, all flows present at the start): see speed_needed() in policy/flowflex.
+// theirs (theorem 2, all flows present at the start); speed_needed() in policy/flowflex uses this.
 #pragma once
 
 #include <span>
@@ -19,12 +19,12 @@
 
 namespace malleable {
 
-// Piece k: the pseudo-job segment[k] has height[k] slots from start[k] to end[k], in order of time
-// within a flow. Times count from `now`.
+// Piece k: the pseudo-job pseudo_job[k] has height[k] slots from start[k] to end[k], in order of
+// time within a flow. Times count from `now`.
 struct ChainPieces {
   std::vector<std::size_t> offset;  // position in the order -> its first piece
   std::vector<Index> flow;          // by position
-  std::vector<std::size_t> segment;
+  std::vector<std::size_t> pseudo_job;
   std::vector<double> start, end, height;
   // Pseudo-job -> its completion, also if it took no measurable time.
   std::vector<double> done;
@@ -32,7 +32,7 @@ struct ChainPieces {
   void clear() {
     offset.assign(1, 0);
     flow.clear();
-    segment.clear();
+    pseudo_job.clear();
     for (auto* column : {&start, &end, &height, &done}) column->clear();
   }
 };

@@ -32,10 +32,10 @@ class DeadlinePacking {
            std::span<double> completion, Plan& plan);
 
  private:
-  struct Column {
+  struct Column {  // from `start` to the next column, `used` slots are taken
     double start, used;
   };
-  struct Piece {
+  struct Piece {  // of a job
     double start, end, slots;
   };
   std::size_t split(double time);
@@ -50,7 +50,7 @@ class DeadlinePacking {
   KeySort sorter_;
   std::vector<Column> columns_;           // used slots over time; the last column never ends
   std::vector<std::vector<Piece>> held_;  // pieces of each job
-  std::vector<std::pair<double, double>> drops_;
+  std::vector<std::pair<double, double>> drops_;  // ends of minima: time, slots that become free
 };
 
 }  // namespace malleable

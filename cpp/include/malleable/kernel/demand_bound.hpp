@@ -10,10 +10,10 @@
 // slots never falls with time (deadline_packing.hpp builds this schedule). sum f_j - S t is
 // piecewise linear, so one sweep over sorted break points decides. O(J log J).
 //
-// The least L whose deadlines D_j(L) = latest time with penalty <= L pass the test is therefore the
-// malleable optimum of a max objective: Newton steps on the most overloaded time, from below, so
-// that every step is a lower bound. (Lemma 1 of FLEX, Wolf et al. 2010, fails for capped jobs; this
-// takes its place.)
+// The least level L whose deadlines D_j(L) = latest time with penalty <= L pass the test is
+// therefore the malleable optimum of a max objective: Newton steps on the most overloaded time,
+// from below, so that every step is a lower bound. (Lemma 1 of FLEX, Wolf et al. 2010, fails for
+// jobs with maxima below S; this takes its place.)
 #pragma once
 
 #include <span>
@@ -25,6 +25,7 @@
 
 namespace malleable {
 
+// f_j(t) of a job.
 inline double demand_bound(double work, double low, double high, double due, double t) {
   const double head = low * t < work ? low * t : work;
   const double left = due > t ? due - t : 0.0;
@@ -67,27 +68,29 @@ class DemandBound {
                        double stretch, std::span<double> due) const;
 
  private:
-  struct Window {
+  struct Window {  // the times at which there may be an overload
     double from = 0.0, until = kInfinity;
   };
   // The peak within the window, which is narrowed to the times that are overloaded.
   Peak peak(const Problem& problem, std::span<const double> due, Window& window);
   // Lists the times at which the rate of forced work changes, and its first rate; or returns a job
   // that is late in any schedule.
-  Peak list_turns(const Problem& problem, std::span<const double> due, double& rate);
-  void turn(double time, double change, Index owner) {
+  Peak list_rate_changes(const Problem& problem, std::span<const double> due, double& rate);
+  void add_rate_change(double time, double change, Index owner) {
     times_.push_back(time);
     rates_.push_back(change);
     owners_.push_back(owner);
   }
+  // Whether the exact deadline of a job with a custom penalty does not matter.
   bool settled(const Problem& problem, const Penalties& penalties, std::size_t j, double level,
                const Window& window);
   void raise(const Problem& problem, const Penalties& penalties, double level, double stretch,
              const Window& window);
 
   struct Excess {
-    double work = 0.0;
-    double fall = 0.0;
+    double work = 0.0;  // beyond what the slots can do
+    double fall = 0.0;  // how fast that falls with the level
+    // the next levels at which a penalty jumps, and at which `fall` changes
     double next = kInfinity, kink = kInfinity;
     struct Next {
       double level;
@@ -98,12 +101,14 @@ class DemandBound {
   Excess excess(const Problem& problem, const Penalties& penalties, double t, double level,
                 double stretch);
 
+  // Three ways to raise a level towards the least that passes: the overloaded time moves with the
+  // level, it stays, or halving.
   double follow(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
                 double to, double stretch);
   double relieve(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
                  double to, double stretch, double finest);
-  double halve(const Problem& problem, const Penalties& penalties, double low, double to,
-               double stretch, Window window);
+  double bisect(const Problem& problem, const Penalties& penalties, double low, double to,
+                double stretch, Window window);
   static double least_alone(const Problem& problem, const Penalties& penalties, double low);
 
   KeySort sorter_;

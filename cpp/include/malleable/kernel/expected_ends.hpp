@@ -1,12 +1,13 @@
 // When will each job end, and between which times in 80 of 100 cases?
 //
-// Only the seconds of tasks are unknown. Their logarithms are normal within a phase. Each simulated
-// run draws a phase's standard deviation, half from other phases and half from its own tasks, then
-// its mean (kernel/task_estimates), then the seconds of every task; a running task takes longer
-// than its age. Then it runs all tasks: a free slot takes the next task by order, or a task of the
-// job with the fewest slots for its share. Now and then the waiting tasks of a phase take other
-// times than the tasks before them. To save steps, a slot takes an eighth of a job's share of tasks
-// at once if many tasks wait, less towards the end, and more of jobs whose turn comes late.
+// Only the seconds of tasks are unknown. Their logarithms are normal within a phase. Each draw is a
+// simulated run: it draws a phase's standard deviation (its *scatter*), half from other phases and
+// half from its own tasks, then its mean (kernel/task_estimates), then the seconds of every task; a
+// running task takes longer than its age. Then it runs all tasks: a free slot takes the next task
+// by order, or a task of the job with the fewest slots for its share. Now and then the waiting
+// tasks of a phase take other times than the tasks before them. To save steps, a slot takes an
+// eighth of a job's share of tasks at once if many tasks wait, less towards the end, and more of
+// jobs whose turn comes late.
 //
 // A draw takes O(log jobs) for each of at most min(tasks, 8 slots log(tasks)) steps of a job.
 // Sources: self-scheduling by shrinking pieces (Polychronopoulos and Kuck 1987), list scheduling
@@ -33,7 +34,7 @@ struct LeftPhase {
   // posterior of their mean, and the log-likelihood of the times seen.
   std::array<LogMean, kScatters> mean{};
   std::array<double, kScatters> log{};
-  double shown = 0.0;
+  double shown = 0.0;            // ended tasks
   double age = 0.0, ages = 0.0;  // of running tasks [s]: mean, standard deviation
   std::int64_t running = 0, waiting = 0;
 };

@@ -2,8 +2,8 @@
 // water-filling over the ready jobs: min(level, maximum) slots each, and the slots left over one
 // each by index.
 //
-// Whenever jobs end or come, slots are shared again (kernel water_filling): O(jobs that are ready)
-// an event.
+// Whenever jobs end or come, slots are shared again (kernel/water_filling.hpp: all jobs get the
+// same number, and slots that a job cannot use go to the others): O(ready jobs) an event.
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@ class FairList {
   struct Job {
     double left, since = 0.0, slots = 0.0, end = kInfinity;
   };
-  void hold(const FlowProblem& problem, Index job, double time, double slots, Pieces& pieces);
+  void set_slots(const FlowProblem& problem, Index job, double time, double slots, Pieces& pieces);
   void share_out(const FlowProblem& problem, double time, Pieces& pieces);
 
   ReadyJobs jobs_;

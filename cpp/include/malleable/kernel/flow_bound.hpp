@@ -1,19 +1,21 @@
-// What no schedule of flows can beat.
+// What no schedule of flows (graphs of jobs, some of which wait for others) can beat.
 //
 // A flow that ends at C does in the last u seconds before C at most the work U(u) that its jobs,
 // each as late as the longest path behind it allows, could do there at the given slots; and by t
 // seconds after its release at most H(t), each as early as possible. Both are the work of a queue
 // that is served at the rate of all slots. From these two profiles follow
-//   max  a level L sets deadlines D_j(L). By time t at least V_j - U_j(D_j - t) of the work V_j of
-//        flow j is done, and all of them together no more than the slots could do by t, given when
-//        jobs can start at all. The least L that passes at every t is a bound: Newton steps on the
+//   max  a level L, a value of the objective, sets deadlines D_j(L), the latest times with a
+//        penalty of at most L. By time t at least V_j - U_j(D_j - t) of the work V_j of flow j is
+//        done, and all of them together no more than the slots could do by t, given when jobs can
+//        start at all. The least L that passes at every t is a bound: Newton steps on the
 //        time that is overloaded most. (The second bisection of Nagarajan, Wolf, Balmin, Hildrum
 //        2013, section 5.1, tests the squashed area at the deadlines only.)
-//   sum  mean busy times B_j: C_j >= B_j + (mean time left to the end of a flow's work, at least
-//        int (V - U) / V), so the mean-busy-time program bounds flows as it bounds jobs. If flows
-//        are released over time and penalties are linear, the least mean busy times on one machine
-//        as fast as all slots, which serves present flows by slope per unit of work (largest
-//        first), are a bound, too.
+//   sum  mean busy times B_j (the average of the times at which units of flow j's work are done):
+//        C_j >= B_j + (mean time left to the end of a flow's work, at least int (V - U) / V), so
+//        the program of kernel/mean_busy_time.hpp bounds flows as it bounds jobs. If flows are
+//        released over time and penalties are linear, the least mean busy times on one machine as
+//        fast as all slots, which serves present flows by slope per unit of work (largest first),
+//        are a bound, too.
 //   sum of steps  every flow chooses which of its steps it meets; the work that this forces by
 //        certain times must fit. Multipliers for those times give the linear relaxation, a
 //        depth-first search with them the whole numbers, as long as its nodes last.
@@ -109,8 +111,8 @@ class FlowBound {
   double forced(std::size_t j, double due, double t) const;
   // How much rounding of times may change the work that flow j is forced to have done by t, and the
   // work that all flows can have done by t.
-  double blur(std::size_t j, double due, double t) const;
-  double blur(double t) const;
+  double rounding(std::size_t j, double due, double t) const;
+  double rounding(double t) const;
   struct Peak {
     double time, excess;
   };
@@ -131,7 +133,7 @@ class FlowBound {
   double next_level(const Penalties& penalties, double level, double to, double time);
   void look_ahead(const Penalties& penalties, double ahead, Climb& climb);
 
-  struct Option {
+  struct Option {  // a completion that a flow may choose
     double penalty, due;
   };
   void list_options(const Penalties& penalties, double horizon);

@@ -5,8 +5,9 @@
 // long as its critical path. That pseudo-schedule is cut wherever a job starts or ends. Between two
 // cuts the set of running jobs stays the same; together they are a pseudo-job, whose maximum is the
 // sum of theirs (it may exceed the slots) and whose work is the area. The chain has the total load
-// and the critical path of the flow. Every job covers consecutive pseudo-jobs, so stage 3 needs
-// only the first and the last of them. O(n log n) for a flow of n jobs.
+// and the critical path of the flow. Every job covers consecutive pseudo-jobs, so stage 3, which
+// turns chains back into jobs (wrap_around.hpp), needs only the first and the last of them. O(n log
+// n) for a flow of n jobs.
 #pragma once
 
 #include <vector>

@@ -2,12 +2,13 @@
 // slot-seconds.
 //
 // The value of a unit of a job's work is its least cost, the minimum of (weight + l s) / rate(s)
-// over numbers of slots s. Here l is the weight of the flows behind its flow in the order, and of
-// the flows to come, divided by the slots. policy/concave does the same; here the value is per job,
-// because the stages of a flow differ. Then slots go to ready jobs by the gain of the next slot
-// (kernel marginal_gains): a flow spreads over all its ready jobs before one of them gets
-// inefficiently many. If all jobs are linear, this serves the order. O((R + S) log R) for R ready
-// jobs and S slots.
+// over numbers of slots s, rate(s) being its speed-up on s slots. Here l is the weight of the flows
+// behind its flow in the order, and of the flows to come, divided by the slots. policy/concave does
+// the same for single jobs; here the value is per job, because the jobs of a flow differ. Then
+// slots go to ready jobs by the gain of the next slot, value times what it adds to the rate
+// (kernel/marginal_gains.hpp): a flow spreads over all its ready jobs before one of them gets
+// inefficiently many. If all jobs are linear (rate(s) = s), flows get slots in the order. O((R + S)
+// log R) for R ready jobs and S slots.
 #pragma once
 
 #include <span>

@@ -1,8 +1,10 @@
 // Schedules of flows from orders of flows, and local search over those orders.
 //
 // An order becomes a schedule in one of four ways:
-//   chains  stage 2's greedy, a flow at a time (deadline_greedy.hpp)
-//   list    a ready list, flow by flow in the order, within a flow the longest path first
+//   chains  the greedy of FlowFlex's stage 2, a flow at a time: each flow becomes a chain of
+//           pseudo-jobs, each as early and as wide as free slots allow (deadline_greedy.hpp)
+//   list    a ready list (free slots go to the ready jobs by rank, ready_list.hpp): flow by flow in
+//           the order, within a flow the longest path first
 //   slack   a ready list of jobs by latest start: a due time per flow less the longest path from
 //           the job's start on
 //   keys    a ready list by a key per job (key_search.hpp)
@@ -76,7 +78,7 @@ class FlowSearch {
   std::vector<double> least_;  // least penalty of each flow
   std::vector<Index> inside_;  // the jobs of each flow, longest path first
   std::vector<Index> rank_, by_key_, active_;
-  std::vector<double> key_, end_, moved_, target_;
+  std::vector<double> key_, end_, moved_, target_;  // target_: the deadlines aimed at
   KeySort sorter_;
   DeadlineGreedy greedy_;
   ReadyList list_;

@@ -1,5 +1,5 @@
 // Packing of gangs: in priority order a job gets up to its maximum, but nothing unless its minimum
-// fits.
+// fits. The schedule of J jobs from now on.
 //
 // A completion changes nothing for the jobs before the finished one, so only those behind it are
 // served again; a tree over the minima of unfinished jobs finds the next that fits.
@@ -17,8 +17,9 @@ namespace malleable {
 
 class GangPacking {
  public:
-  // done(job, completion) is told in order of time and stops the run by returning false. Jobs that
-  // can never run complete at infinity. With `plan`, its start, allocation and pieces are filled.
+  // done(job, completion) is called in order of time and stops the run by returning false. Jobs
+  // that can never run complete at infinity. With `plan`, its start, allocation and pieces are
+  // filled.
   void run(const Problem& problem, std::span<const Index> order,
            const std::function<bool(Index, double)>& done, Plan* plan);
 
@@ -38,7 +39,7 @@ class GangPacking {
 
   std::vector<double> tree_;  // minima of needs over a complete binary tree
   std::size_t leaves_ = 0;
-  std::vector<double> left_, since_, rate_;
+  std::vector<double> left_, since_, rate_;  // by position: work left at `since_`, slots since then
   std::vector<std::size_t> running_, next_running_, ended_;  // positions, rising
 };
 

@@ -1,6 +1,7 @@
-// The Gittins index of jobs of unknown sizes, by classes of attained service that double: the
-// largest ratio, over all classes in which service may stop, of the chance that the job ends by
-// then to the service spent until then (Gittins 1989; Aalto, Ayesta, Righter 2009).
+// The Gittins index of jobs of unknown sizes, by classes of attained service (the work done for a
+// job so far) that double: the largest ratio, over all classes in which service may stop, of the
+// chance that the job ends by then to the service spent until then (Gittins 1989; Aalto, Ayesta,
+// Righter 2009).
 //
 // Sizes are known as counts by class. A size counts as the middle of its class, and attained
 // service as the lower end of its class. All classes together count one size more than was seen: so
@@ -33,7 +34,7 @@ inline std::size_t work_class(double work) {
 class GittinsIndex {
  public:
   // Computes all indices again if an eighth more sizes are known than before; true if so.
-  bool look(const WorkCounts& sizes);
+  bool update(const WorkCounts& sizes);
   double of(double attained) const { return index_[work_class(attained)]; }
 
   void state(State& s) { s(index_, known_); }

@@ -20,7 +20,7 @@ class HeSrptParts {
   // most slots it can have in all. 0 <= p <= 1.
   template <typename Row, typename Most>
   void give(double p, double slots, std::span<Row> rows, const Most& most) {
-    look(p, rows.size());
+    set_heights(p, rows.size());
     double free = slots, owed = 0.0;
     std::size_t largest = rows.size();
     for (Row& row : rows) {
@@ -42,8 +42,8 @@ class HeSrptParts {
   }
 
  private:
-  // Prepares the curve that the parts are cut from.
-  void look(double p, std::size_t jobs) {
+  // heights_[i] = (i / m)^(1 / (1 - p)), whose differences are the parts.
+  void set_heights(double p, std::size_t jobs) {
     if (heights_.size() == jobs + 1 && p_ == p) return;
     const auto count = static_cast<double>(jobs);
     heights_.resize(jobs + 1);

@@ -20,12 +20,13 @@ class IncrementalOrder {
  public:
   enum class Place : std::uint8_t { kSame, kOther, kGone };
 
-  // Calls look(entry) for each in order, which may change the entry and says what becomes of it.
-  // Then call add() for new entries, and then settle().
-  template <typename Look>
-  void each(const Look& look) {
+  // Calls change(entry) for each in order, which may change the entry and says whether it keeps its
+  // place (kSame), belongs elsewhere (kOther) or leaves (kGone). Then call add() for new entries,
+  // and then settle().
+  template <typename Change>
+  void each(const Change& change) {
     for (std::size_t k = 0; k < entries_.size(); ++k) {
-      const Place place = look(entries_[k]);
+      const Place place = change(entries_[k]);
       if (place == Place::kSame) continue;
       gone_.push_back(k);
       if (place == Place::kOther) moving_.push_back(entries_[k]);

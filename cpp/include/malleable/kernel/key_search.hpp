@@ -1,12 +1,13 @@
 // Local search over jobs rather than flows: ready lists in the order of a key per job.
 //
 // An order of flows treats all jobs of a flow alike, and due times per flow rank its jobs by
-// longest path only. Here every job has its own key, the smaller the sooner. A step moves a few
-// jobs, or all jobs of a flow, by random amounts, and is kept unless it makes the score worse, so
-// that plateaus are crossed. For a maximum, meet() is best: it looks for a schedule in which all
-// flows meet deadlines, and minimises the total time by which they are missed. Deterministic. One
-// candidate costs one ready list (ready_list.hpp): O(jobs log jobs) and O(holders + log jobs) an
-// event.
+// longest path only. Here every job has its own key, the smaller the sooner. A ready list serves
+// the jobs that may start in the order of their keys (ready_list.hpp). A step moves a few jobs, or
+// all jobs of a flow, by random amounts, and is kept unless it makes the score worse, so that
+// plateaus are crossed. For a maximum, meet_deadlines() is best: it looks for a schedule in which
+// all flows meet deadlines, and minimises the total time by which they are missed. Deterministic.
+// One candidate costs one ready list (ready_list.hpp): O(jobs log jobs) and O(holders + log jobs)
+// an event.
 #pragma once
 
 #include <functional>
@@ -29,8 +30,8 @@ class KeySearch {
 
   // Steps from `key` until all flows end by `due`, for at most `effort` candidates (which it
   // reduces) and unless stop() says so. True if they do; `key` then says how.
-  bool meet(std::span<const double> due, std::vector<double>& key, std::uint64_t& effort,
-            const std::function<bool()>& stop);
+  bool meet_deadlines(std::span<const double> due, std::vector<double>& key, std::uint64_t& effort,
+                      const std::function<bool()>& stop);
 
   // Steps from a recipe by keys towards lower scores of `search`, to `goal` at best.
   void improve(FlowSearch& search, FlowRecipe& recipe, Score& score, std::uint64_t& effort,
@@ -42,9 +43,10 @@ class KeySearch {
     double before;
   };
   std::uint64_t random();
-  double uniform();
+  double uniform();  // in [0, 1)
   void step(std::vector<double>& key);
   void undo(std::vector<double>& key) const;
+  // Sets spread_, the difference between the largest and the least key.
   void spread(std::span<const double> key);
   double missed(std::span<const double> due, std::span<const double> key, double limit);
 

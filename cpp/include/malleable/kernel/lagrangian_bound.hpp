@@ -2,15 +2,17 @@
 // completions that jobs would choose at these prices.
 //
 // There are S slots; a job has the work W, at least m and at most M slots. A job that ends by C has
-// done at least f(t; C) of its work by t (see demand_bound.hpp), and all jobs together no more than
-// S t. With any multipliers l_k >= 0 for times t_k, therefore,
+// done at least f(t; C) = max(min(W, m t), W - M max(0, C - t)) of its work by t
+// (demand_bound.hpp), and all jobs together no more than S t. With any multipliers l_k >= 0 for
+// times t_k, therefore,
 //   sum_j min_C ( penalty_j(C) + sum_k l_k f_j(t_k; C) )  -  sum_k l_k S t_k
 // is a bound. Between a penalty's break points the inner function is concave except for kinks at
 // t_k + (W - min(W, m t_k)) / M, so that its minimum is exact over few completions, and prefix sums
 // of the multipliers make each of them O(1). Subgradient steps improve the multipliers. The
 // completion that a job chooses at the best prices is a due date for a good order.
 //
-// O(J (rows + T)) a step for T times where penalties rise, O(J rows) where they are steps.
+// O(J (rows + T)) a step for J jobs and T times where penalties rise, O(J rows) where they are
+// steps; rows are the pieces of a penalty.
 #pragma once
 
 #include <algorithm>
@@ -64,15 +66,16 @@ class LagrangianBound {
   std::span<const double> average() const { return average_; }
 
  private:
-  struct Option {
+  struct Option {  // a completion that a job may choose
     double completion, penalty;
-    std::uint16_t rising, own, before;  // numbers of times, see choose()
+    std::uint16_t rising, own, before;  // numbers of times, see cost_of()
   };
-  struct Sums {
+  struct Sums {  // of multipliers, see sum_prices()
     double after, moment;
   };
   bool pick_times(const Penalties& penalties, std::span<const double> earliest,
                   std::span<const double> completion, double end, std::size_t most);
+  // The last completion that pays the penalty before this row.
   double last_of(const Penalties& penalties, std::size_t row) const;
   std::uint16_t first_from(double t) const;  // number of the first time that is at least t
   void add_option(std::size_t j, double completion, double penalty, std::uint16_t rising);
@@ -83,18 +86,18 @@ class LagrangianBound {
   double evaluate();
 
   const Problem* problem_ = nullptr;
-  double constant_ = 0.0;  // jobs without work
-  double rounding_ = 0.0;  // work
+  double constant_ = 0.0;  // penalties of jobs without work
+  double rounding_ = 0.0;  // by how much rounding may raise the forced work
   std::vector<double> times_;
   std::vector<Option> options_;
   std::vector<std::size_t> offset_;
-  std::vector<double> low_;
+  std::vector<double> low_;  // by job: its minimum; 0 for gangs
   std::vector<double> multiplier_, best_multiplier_, gradient_, direction_;
   std::vector<double> level_, ramp_;  // differences of the forced work, by time
   std::vector<Sums> sums_;
-  std::vector<double> average_;  // completions chosen
-  double evaluations_ = 0.0, best_ = 0.0, share_ = 1.0;
-  int stuck_ = 0;
+  std::vector<double> average_;                          // completions chosen
+  double evaluations_ = 0.0, best_ = 0.0, share_ = 1.0;  // share_: scales the length of a step
+  int stuck_ = 0;                                        // steps since the last better bound
 };
 
 }  // namespace malleable

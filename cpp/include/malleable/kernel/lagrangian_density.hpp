@@ -1,17 +1,17 @@
 // A lower bound on sums of penalties that rise with time, such as tardiness, from a price of slots
 // that has a density; and the completions that jobs would choose at these prices.
 //
-// S is the number of slots; W, m and M are the work and the least and most slots of a job. By t no
-// more than S t can be done. As in lagrangian_bound.hpp, this limit has a price, but here the
-// prices are a density l(t), constant on cells of [0, T], where T is the end of all work on all
-// slots:
+// S is the number of slots; W, m and M are the work and the least and most slots of a job; C is its
+// completion. By t no more than S t can be done. As in lagrangian_bound.hpp, this limit has a
+// price, but here the prices are a density l(t), constant on cells of [0, T], where T is the end of
+// all work on all slots:
 //   sum_j min_C ( penalty_j(C) + int_0^T l f_j(t; C) dt )  -  S int_0^T l t dt
-// is a bound for any l >= 0; f_j is the work forced by t (demand_bound.hpp). The error is of second
-// order in the width of the cells, that of multipliers at single times of first order. With
-// A(t) = int_0^t l and u(C) = (M C - W) / (M - m), the time until which the minimum suffices, the
-// integral falls at the rate M (A(C) - A(u)) in C, which is linear between borders of cells met by
-// C or u: one merge of both finds the minimum of a job exactly. It ends as soon as the penalty
-// alone exceeds the best cost.
+// is a bound for any l >= 0; f_j is the work that job j must have done by t so that it ends by C
+// (demand_bound.hpp). The error is of second order in the width of the cells, that of multipliers
+// at single times of first order. With A(t) = int_0^t l and u(C) = (M C - W) / (M - m), the time
+// until which the minimum suffices, the integral falls at the rate M (A(C) - A(u)) in C, which is
+// linear between borders of cells met by C or u: one merge of both finds the minimum of a job
+// exactly. It ends as soon as the penalty alone exceeds the best cost.
 //
 // Subgradient steps improve the density, from few cells to many. Prices do not depend on scale, so
 // most steps look at a sample: jobs by due date, each drawn with the mean of its share of the
@@ -71,13 +71,14 @@ class LagrangianDensity {
   Job job_at(std::size_t j) const;
   Choice choose(std::size_t j) const;
   void scan(const Job& job, std::size_t row, double from, double to, Choice& best) const;
+  // Adds the forced work of `count` such jobs to the cells.
   void add_forced(std::size_t j, double completion, double count);
   void change(double at, double level, double ramp);
   void sum_prices();
-  double rooms() const;  // the price of all the work that slots could do: S int l t dt
+  double capacity_price() const;  // the price of all the work that slots could do: S int l t dt
   double evaluate();
-  double last_of(std::size_t row) const;
-  bool stops(std::size_t jobs) const;  // asks `stop` each time so many jobs were looked at
+  double last_of(std::size_t row) const;  // the last completion that pays the row before
+  bool stops(std::size_t jobs) const;     // asks `stop` each time so many jobs were looked at
 
   const std::function<bool()>* stop_ = nullptr;
   const Problem* problem_ = nullptr;
@@ -89,8 +90,8 @@ class LagrangianDensity {
   std::vector<Sums> sums_;
   std::vector<Index> jobs_, by_due_;  // of the sample
   std::vector<double> count_;         // jobs for which each of them stands
-  double evaluations_ = 0.0, best_ = -kInfinity, share_ = 0.5;
-  int stuck_ = 0;
+  double evaluations_ = 0.0, best_ = -kInfinity, share_ = 0.5;  // share_: scales a step's length
+  int stuck_ = 0;                                               // steps since the last better bound
   KeySort sorter_;
 };
 

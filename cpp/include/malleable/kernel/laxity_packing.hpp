@@ -3,10 +3,10 @@
 //
 // Jobs hold their minima and slack goes down the order, as in malleable_packing.hpp, with one more
 // rule: from its latest start a job gets its maximum and keeps it until it ends. Its latest start
-// is the time from which it needs its maximum all the time: L = (M D - W - m t) / (M - m) for a job
-// with the deadline D, at most M slots, and W left at t, that holds m slots until then. The slots
-// are taken from the last jobs in the order that hold more than their minimum. If they do not
-// suffice, the job stays at its place in the order.
+// (when its laxity is zero) is the time from which it needs its maximum all the time: L = (M D - W
+// - m t) / (M - m) for a job with the deadline D, at most M slots, and W left at t, that holds m
+// slots until then. The slots are taken from the last jobs in the order that hold more than their
+// minimum. If they do not suffice, the job stays at its place in the order.
 //
 // If deadlines are tight only for few jobs at a time, the order decides everything else: with the
 // order of deadlines every table of due_table(n, 1) (benchmarks/instances) is solved. Give no
@@ -54,7 +54,7 @@ class LaxityPacking {
     double low, high, due;
     Index job, before, after;  // neighbours among jobs that may be displaced, by place
     Index version;             // of the rate
-    bool urgent, hopeless;
+    bool urgent, hopeless;     // its latest start has come; there were too few slots then
   };
   struct Event {
     double time;
@@ -67,7 +67,7 @@ class LaxityPacking {
   };
 
   void load(const Problem& problem, std::span<const Index> order, std::span<const double> due);
-  void announce(Index p, std::vector<Event>& events) const;
+  void push_events(Index p, std::vector<Event>& events) const;
   void set_rate(Index p, double rate);
   void unlink(Index p);
   void fill();

@@ -1,9 +1,12 @@
-// The best lower bound of an objective that the other kernels give (see their headers):
-//   sum  the larger of  sum_j w_j(earliest completion)  and, for linear and custom penalties, the
-//        mean-busy-time program (which contains the squashed area), for all others prices of slots
-//   max  the least level that passes the exact deadline test
+// The best lower bound of an objective that the other kernels give:
+//   sum  the larger of two: all penalties at the jobs' earliest completions; and for linear and
+//        custom penalties the program over mean busy times (mean_busy_time.hpp), for all others
+//        prices of slots (lagrangian_bound.hpp)
+//   max  the least level (value of the objective) whose deadlines pass the exact test of
+//        demand_bound.hpp
 // It is a snapshot bound: for these estimates, these limits, and no further arrivals. O(J log J) a
-// round; rounds, times and steps shrink as J grows so that a bound never costs more than a search.
+// round for J jobs; rounds, times and steps shrink as J grows so that a bound never costs more than
+// a search.
 #pragma once
 
 #include <span>

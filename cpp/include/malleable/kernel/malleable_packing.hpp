@@ -1,11 +1,11 @@
-// Malleable Packing Scheme (FLEX: Wolf and others 2010, section 3.1, figure 3): a priority order
-// becomes a schedule.
+// Malleable Packing Scheme (FLEX: Wolf and others 2010, section 3.1, figure 3): a priority order of
+// J jobs becomes a schedule. `low` and `high` are the least and most slots of a job.
 //
-// At every completion each unfinished job holds its minimum and the slack goes down the order,
-// filling jobs to their maximum; at most one job is partly filled. As jobs leave, slack only grows,
-// so the frontier between full, partial and minimal jobs only moves forward and every job becomes
-// partial and full at most once. Full jobs wait in a heap of events, minimal ones in a second one.
-// O(J log J) and at most O(J) pieces.
+// At every completion each unfinished job holds its minimum and the slack (slots beyond all minima)
+// goes down the order, filling jobs to their maximum; at most one job is partly filled. As jobs
+// leave, slack only grows, so the frontier between full, partial and minimal jobs only moves
+// forward and every job becomes partial and full at most once. Full jobs wait in a heap of events,
+// minimal ones in a second one. O(J log J) and at most O(J) pieces.
 //
 // Gangs (none or at least `low` slots) break that invariant: after each completion the jobs behind
 // the finished one are served again in order, found through a tree over their minima.

@@ -3,10 +3,11 @@
 //
 // If values do not change over time, an optimal schedule does this (Hamilton-Jacobi-Bellman: the
 // value of a job is the cost saved by one unit of work less). Jobs climb from one corner of their
-// hull to the next (SpeedupHulls), since a table as measured may gain nothing in between. Slots
-// left over because no step fits go where they gain most by the table itself. Rows without a table
-// climb in steps of 1/32 of what they have, and may take part of a step. Minima come first; a
-// gang's first step is its size. Ties go to the lower row.
+// hull (the least concave speed-ups above the table of measured ones; SpeedupHulls) to the next,
+// since a table as measured may gain nothing in between. Slots left over because no step fits go
+// where they gain most by the table itself. Rows without a table climb in steps of 1/32 of what
+// they have, and may take part of a step. Minima come first; a gang's first step is its size. Ties
+// go to the lower row.
 //
 // For J jobs and S slots: O(J + entries) to prepare; O(S log J), or with more slots than twice the
 // jobs O(J) for each of some 40 halvings of the price of a slot and then few steps.
@@ -38,7 +39,7 @@ class MarginalGains {
               std::span<double> slots);
 
  private:
-  struct Ask {
+  struct Ask {  // the arguments of one call
     const Problem& jobs;
     std::span<const Index> row;
     std::span<const double> value;

@@ -1,12 +1,14 @@
-// A lower bound on sum_j lambda_j C_j, and on any convex sum, from mean busy times and minima.
+// A lower bound on sum_j lambda_j C_j for weights lambda_j, and on any convex sum, from mean busy
+// times and minima.
 //
 // C_j is the completion of job j, W_j its work, m_j and M_j its least and most slots, and S the
 // number of all slots. Let A_j(t) be the work of job j done by time t. In every schedule
 //   min(W_j, m_j t) <= A_j(t) <= min(W_j, M_j t)   and   sum_j A_j(t) <= S t,
-// so at each t by itself sum_j rho_j A_j(t) is at most what a greedy filling by decreasing rho
-// gives: upper limits for jobs before a frontier, lower limits behind it. The frontier only moves
-// forward in t, so one sweep over the times where a limit is reached integrates the bound exactly
-// and yields B_j = (1/W_j) int (W_j - A_j) dt, the mean busy times of the relaxation.
+// so at each t by itself sum_j rho_j A_j(t), for any prices rho_j of a unit of work, is at most
+// what a greedy filling by decreasing rho gives: upper limits for jobs before a frontier, lower
+// limits behind it. The frontier only moves forward in t, so one sweep over the times where a limit
+// is reached integrates the bound exactly and yields B_j = (1/W_j) int (W_j - A_j) dt, the mean
+// busy times of the relaxation.
 //
 // A job that runs between m_j and M_j slots from the start until it ends at C has its mean busy
 // time at most g_j(C), with g_j concave and g_j(C) = C - W/(2M) for m = 0; hence C_j >= h_j(B_j),
@@ -53,7 +55,7 @@ class MeanBusyTime {
   Scratch<double> price_, busy_, point_, key_, low_;
   std::vector<std::uint8_t> ended_;  // by position: the job's lower limit has stopped growing
   Scratch<Index> order_;
-  std::vector<double> hull_t_, hull_v_;
+  std::vector<double> hull_t_, hull_v_;  // corners of a penalty's convex envelope: times, values
 };
 
 }  // namespace malleable

@@ -106,7 +106,8 @@ class MinCostFlow {
   std::span<const double> potential() const { return potential_; }
 
  private:
-  static constexpr std::size_t kStretch = 32;  // cells for which one least price is kept
+  // A stretch is this many cells, for which one least price is kept.
+  static constexpr std::size_t kStretch = 32;
 
   // Nodes: the cells of the level, then split flows. An arc belongs to the node below it.
   struct Node {
@@ -116,7 +117,7 @@ class MinCostFlow {
     double flow;                          // on the arc to the parent,
     std::int64_t extra;                   // and its infinitesimals, beside `flow`
   };
-  struct Portion {
+  struct Portion {  // work of a flow in a cell
     Index flow, cell;
     double amount;
   };
@@ -160,15 +161,17 @@ class MinCostFlow {
   };
   Arc arc_to(Index j, Index cell) const;
   Arc arc_back(Index t) const;
-  bool spent() const;
+  bool spent() const;  // the limits are reached
   void refresh();
 
+  // A level is the problem on cells taken together: min_cost_flow_levels.cpp.
   void trim(std::span<const double> room);
   void set_rows();
   void set_level(std::span<const double> time, std::size_t stride);
   void refine(std::size_t coarse_stride, std::size_t stride);
   void collect();
   void keep_carried();
+  // The tree: min_cost_flow_tree.cpp.
   void connect();
   void make_nodes();
   void list_arcs();
@@ -185,7 +188,7 @@ class MinCostFlow {
   void grow(Index v, Index end, Index more);
   void shift_prices(Index top, double shift);
   void pivot(Index j, Index cell, double reduced);
-  void turn(Index top, Index above, Index cells, double flow, std::int64_t extra);
+  void hang_below(Index top, Index above, Index cells, double flow, std::int64_t extra);
   void drop_leaf(Index v);
   void read_out(std::span<const double> volume, std::span<const double> room);
 

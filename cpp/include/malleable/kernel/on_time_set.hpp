@@ -53,8 +53,8 @@ class OnTimeSet {
   void take(const Demand& job, double sign);
 
   const Problem* problem_ = nullptr;
-  std::vector<double> times_, room_;
-  std::size_t tight_ = 0;
+  std::vector<double> times_, room_;  // the grid, and the work that still fits before each time
+  std::size_t tight_ = 0;             // the time that refused the last job
 };
 
 }  // namespace malleable

@@ -1,4 +1,5 @@
-// Local search over priority orders, each candidate packed and scored. An order with deadlines is
+// Local search over priority orders of J jobs, each candidate packed and scored: packing makes a
+// schedule in which jobs get slots in the order (malleable_packing.hpp). An order with deadlines is
 // packed for them (laxity_packing.hpp).
 //
 // Insertions and swaps, first improvement, from several starts and then from perturbations of the
@@ -84,7 +85,7 @@ class OrderSearch {
   const Problem* problem_ = nullptr;
   const Penalties* penalties_ = nullptr;
   Aggregate aggregate_ = Aggregate::kSum;
-  double base_ = 0.0;             // sum of the least penalties
+  double base_ = 0.0;             // the objective of the least penalties
   double horizon_ = 1.0;          // length of the schedule, to scale the secondary objective
   std::vector<double> earliest_;  // penalty that each job pays at least
   MalleablePacking packing_;

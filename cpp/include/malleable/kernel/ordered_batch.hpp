@@ -1,4 +1,5 @@
-// The fluid schedule of a batch whose stations each serve by a fixed order of their own.
+// The fluid schedule of a batch in the tandem queue (map station, then shuffle station; a job's map
+// phase releases shuffle work as it runs), whose stations each serve by a fixed order of their own.
 //
 // The map station serves its order one by one; the shuffle station gives the first job in its order
 // that has data the capacity that it can use, and the rest to the next. All jobs are there at 0;
@@ -24,6 +25,7 @@ class OrderedBatch {
              std::span<double> completion);
 
  private:
+  // Released work of a job waits to be shuffled.
   void wait(Index job, double amount) {
     buffer_[job] = amount;
     waiting_.push_back({place_[job], job});

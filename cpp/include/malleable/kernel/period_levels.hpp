@@ -2,24 +2,24 @@
 // and of tardy jobs.
 //
 // A level of penalties is a deadline for every job, and a deadline says how many slots the job must
-// hold in this period (kernel periodic_level). So a maximum uses the least level, not below 0,
-// whose deadlines can all be met in whole slot-periods. Every job gets the slots that it must hold.
-// Then, by deadline, jobs get the slots that they can use fully, or more if the deadline lies
-// within the period. Slots left over end jobs sooner (slot_periods). A sum of tardiness uses the
-// same deadlines if all can be met. For tardy weight the deadlines are tested from the first period
-// on. If a test fails, the job with the least weight per slot-period is given up; such jobs come
-// last.
+// hold in this period (kernel/periodic_demand.hpp). A slot-period is one slot for one period. So a
+// maximum uses the least level, not below 0, whose deadlines can all be met in whole slot-periods.
+// Every job gets the slots that it must hold. Then, by deadline, jobs get the slots that they can
+// use fully, or more if the deadline lies within the period. Slots left over end jobs sooner
+// (slot_periods). A sum of tardiness uses the same deadlines if all can be met. For tardy weight
+// the deadlines are tested from the first period on. If a test fails, the job with the least weight
+// per slot-period is given up; such jobs come last.
 //
 // Lateness below 0 is not reduced further, because that wastes slots on jobs that have time. Minima
-// are handed out first. O(J) a test of deadlines (see periodic_level), some twenty tests for a
-// least level; giving up O(J log J); slots O(J) expected. Not from a paper.
+// are handed out first. O(J) a test of the deadlines of J jobs, some twenty tests for a least
+// level; giving up O(J log J); slots O(J) expected. Not from a paper.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/periodic_level.hpp"
+#include "malleable/kernel/periodic_demand.hpp"
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/kernel/slot_periods.hpp"
 
@@ -27,9 +27,10 @@ namespace malleable {
 
 class PeriodLevels {
  public:
-  // Finds the deadlines of this decision. False: there are none.
+  // Each finds the deadlines of this decision: those of the least level; those of penalty 0, if all
+  // can be met; those of jobs that are not given up. False: there are none.
   bool least(const Problem& problem, const Penalties& penalties, double period);
-  bool meet(const Problem& problem, const Penalties& penalties, double period);
+  bool meet_all(const Problem& problem, const Penalties& penalties, double period);
   void give_up(const Problem& problem, const Penalties& penalties, double period,
                std::span<const double> weight);
 
@@ -43,9 +44,9 @@ class PeriodLevels {
   void set_keys();
   bool late(std::size_t j) const { return given_up_[j] != 0; }
 
-  PeriodicLevel test_;
-  std::vector<double> due_, key_, room_, behind_;
-  std::vector<std::uint8_t> given_up_;  // jobs whose deadlines are not kept
+  PeriodicDemandTest test_;
+  std::vector<double> due_, key_, room_, behind_;  // room_: slots that a job can still use
+  std::vector<std::uint8_t> given_up_;             // jobs whose deadlines are not kept
   PrioritySelection selection_;
   LeftOverSlots left_over_;
 };

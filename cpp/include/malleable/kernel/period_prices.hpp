@@ -1,10 +1,11 @@
 // Slots that are held for a period, for sums of linear penalties, by the price of a slot-period.
 //
-// A decision hands out S slots and holds for P seconds. A job with w slot-seconds left needs q =
-// ceil(w / P) slot-periods, may have at most M slots, and pays v a second. Jobs are served in the
-// order of P q / (v f), where f = 1 + P max(0, q / M - 1) / T. As the queue empties, a slot loses
-// about one part in T = (work left) / (2 S) + 2 P of its value a second. So among jobs of one size
-// the job that cannot use many slots at once, and would end long after the others, goes first.
+// A decision hands out S slots to J jobs and holds for P seconds; a slot-period is one slot for P
+// seconds. A job with w slot-seconds left needs q = ceil(w / P) slot-periods, may have at most M
+// slots, and pays v a second. Jobs are served in the order of P q / (v f), where f = 1 + P max(0, q
+// / M - 1) / T. As the queue empties, a slot loses about one part in T = (work left) / (2 S) + 2 P
+// of its value a second. So among jobs of one size the job that cannot use many slots at once, and
+// would end long after the others, goes first.
 //
 // A slot-period of work that is left to later periods costs y: it delays by P / S all jobs that do
 // not end in this period and all jobs to come, y = (P / S) (V + 3/4 A), where V is what the waiting

@@ -1,15 +1,17 @@
-// Slots by size if s tasks of a job do s^p: heSRPT's parts (kernel/hesrpt) for an exponent q that
-// the caller chooses, in whole slots. q = p is best if all jobs are there; q = 0 gives equal
-// shares, which do most work while jobs keep coming. If p differs by job, each part is multiplied
-// by p / (1 - p), like shares by price (WHAM: Li, Harchol-Balter and Berg 2026).
+// Slots by size if s tasks of a job do s^p: the parts of heSRPT (kernel/hesrpt.hpp: the i-th
+// largest of m jobs gets the part (i / m)^(1 / (1 - q)) - ((i - 1) / m)^(1 / (1 - q)) of all slots)
+// for an exponent q that the caller chooses, in whole slots. q = p is best if all jobs are there; q
+// = 0 gives equal shares, which do most work while jobs keep coming. If p differs by job, each part
+// is multiplied by p / (1 - p), like shares by price (WHAM: Li, Harchol-Balter and Berg 2026).
 //
 // The next slot goes to the job with the least (s + 1/2) / part, where s is its slots, as long as
 // it can use one: Sainte-Lague's apportionment, because slot s + 1 adds about p (s + 1/2)^(p - 1).
 // The first slot adds 1, which is p^(1 / (1 - p)) in place of s + 1/2. So a slot goes where it adds
 // most relative to the parts, a job that needs little leaves the rest to all others, and with more
 // jobs than slots the smallest jobs get one each. The factor between parts and slots is sought by
-// chords and halves: O(n) for each of at most 64 + 104 steps, about ten in practice, and n powers
-// when n or q has changed, or when p differs from one row to the next. Allocates nothing once warm.
+// chords and halves: O(n) for n jobs in each of at most 64 + 104 steps, about ten in practice, and
+// n powers when n or q has changed, or when p differs from one row to the next. Allocates nothing
+// once warm.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +29,8 @@ class PowerShares {
   // the first rows get theirs. 0 <= p <= 1, 0 <= q <= 1.
   template <typename Row>
   void give(double q, double slots, std::span<Row> rows) {
-    look(q, rows.size());
-    look_at_exponents<Row>(rows);
+    set_parts_by_rank(q, rows.size());
+    set_parts<Row>(rows);
     double all = 0.0;
     for (std::size_t k = rows.size(); k-- > 0;) low_[k] = all += slots_of(rows[k], k, 0.0);
     double below = 0.0, above = slots, least = all, most = sum<Row>(rows, above);
@@ -89,6 +91,7 @@ class PowerShares {
       free -= more;
     }
   }
+  // The slots of the k-th row at a factor.
   template <typename Row>
   double slots_of(const Row& row, std::size_t k, double factor) const {
     const double part = parts_[k] * factor;
@@ -107,7 +110,7 @@ class PowerShares {
     }
     return all;
   }
-  void look(double q, std::size_t jobs) {
+  void set_parts_by_rank(double q, std::size_t jobs) {
     if (by_rank_.size() == jobs && q_ == q) return;
     for (auto* column : {&by_rank_, &rest_, &low_, &first_}) column->resize(jobs);
     q_ = q;
@@ -121,7 +124,7 @@ class PowerShares {
     }
   }
   template <typename Row>
-  void look_at_exponents(std::span<const Row> rows) {
+  void set_parts(std::span<const Row> rows) {
     parts_ = by_rank_;
     alike_ = true;
     double p = -1.0, first = 0.0;

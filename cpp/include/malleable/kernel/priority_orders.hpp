@@ -67,11 +67,11 @@ class PriorityOrders {
   // The due times in the on-time set that was made last: infinite for jobs that will be late.
   std::span<const double> target() const { return target_; }
 
-  // An on-time set that jobs join by the keys of their asks, least first. A job may ask again with
-  // an earlier due time. If there is no room, the job takes a later step of its penalty, at once or
-  // when all jobs have asked, and in the end an earlier one that has become free. Call study()
-  // first. `spare`: this part of the slots stays out of the set. When late() says true, the set is
-  // left unchanged.
+  // An on-time set (jobs that can all end by their due times) that jobs join by the keys of their
+  // asks, least first. A job may ask again with an earlier due time. If there is no room, the job
+  // takes a later step of its penalty, at once or when all jobs have asked, and in the end an
+  // earlier one that has become free. Call study() first. `spare`: this part of the slots stays out
+  // of the set. When late() says true, the set is left unchanged.
   void set_by(const Problem& problem, const Penalties& penalties, std::span<const DueAsk> asks,
               double spare, bool at_once, std::span<Index> order,
               const std::function<bool()>& late = {});
@@ -128,8 +128,8 @@ class PriorityOrders {
   std::vector<Entry> by_target_, by_loss_;
   std::vector<DueAsk> asks_;
   Scratch<double> rate_, due_, key_, target_, loss_, alone_, low_;
-  std::vector<std::uint8_t> more_;
-  std::vector<Index> first_, second_;
+  std::vector<std::uint8_t> more_;     // chosen, and needs more than its minimum
+  std::vector<Index> first_, second_;  // jobs by first target, and by end on their minima
 };
 
 }  // namespace malleable

@@ -1,10 +1,10 @@
 // The slots now, for priorities given as keys: selection instead of sorting.
 //
-// A decision needs only the first layer of a packing: minima to all jobs, then slack in order of
-// key until it is used up. The jobs that get slack are those below a threshold key, found by one
-// pass around the last threshold (it moves little between epochs) and a partial sort of the few
-// candidates near it. O(J) expected with one pass over key and room; equal keys go to the lower
-// index.
+// A decision needs only the slots of the present moment: minima to all J jobs, then slack (slots
+// beyond all minima) in order of key until it is used up. The jobs that get slack are those below a
+// threshold key, found by one pass around the last threshold (it moves little between epochs) and a
+// partial sort of the few candidates near it. O(J) expected with one pass over key and room; equal
+// keys go to the lower index.
 #pragma once
 
 #include <algorithm>
@@ -45,6 +45,7 @@ class PrioritySelection {
                  double limit, double from = -kInfinity);
   void draw(std::span<const double> key, std::span<const double> room);
   double guess(std::span<const double> key, std::span<const double> room, double slack);
+  // Larger limits; the second raises `limit` until the candidates can use all the slack.
   double further(std::span<const double> key, std::span<const double> room, double limit);
   double widen(std::span<const double> key, std::span<const double> room, double slack,
                double& limit);

@@ -1,6 +1,7 @@
 // Which jobs of flows may start: a job is ready once its flow has arrived and all jobs that it
 // waits for have ended. A job without work ends as soon as it is ready and may make others so.
-// O(flows log flows + jobs + parents) over a whole schedule.
+// Times count from now; `end` takes the completions of jobs. O(flows log flows + jobs + parents)
+// over a whole schedule.
 #pragma once
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 // done. O(holders + log jobs) an event, one or two events a job.
 //
 // A list of jobs rather than flows can interleave flows, and within a flow it can put the longest
-// path first, where the pseudo-jobs of stage 1 share slots in proportion. FIFO is a ready list too;
-// FAIR is another one (fair_list.hpp).
+// path first, while the chains of FlowFlex (flow_chains.hpp) share slots among jobs in proportion.
+// FIFO is a ready list, too; FAIR (equal shares) has its own (fair_list.hpp).
 #pragma once
 
 #include <algorithm>

@@ -8,9 +8,9 @@
 // and most slots. The next slot of job j has a price: minus the gain F_j(s) - F_j(s+1) for convex
 // sums, minus F_j(s) for every max objective (the current worst is served first). A convex penalty
 // of W / r(s), the seconds of work W at the rate r(s), is convex for any concave rate r. Prices of
-// one job never fall, so the cheapest units are a solution (kernel unit_selection). If F = w W/s, w
-// being the weight, the number of units below a price has a closed form. O(J) expected, and log(M -
-// m) more for other functions. Equal prices go to the lower index.
+// one job never fall, so the cheapest units (slots with their prices) are a solution (kernel
+// unit_selection). If F = w W/s, w being the weight, the number of units below a price has a closed
+// form. O(J) expected, and log(M - m) more for other functions. Equal prices go to the lower index.
 //
 // Sums whose first differences are not monotone make a multiple-choice knapsack. Its linear
 // relaxation is solved, and rounded down to whole options: the sum exceeds the least one by less
@@ -51,7 +51,7 @@ class ResourceAllocation {
     double duration(std::size_t j, double s) const;
     double cost(std::size_t j, double s) const;  // F_j(s)
   };
-  struct Option {
+  struct Option {  // so many slots of a job, and its penalty then
     double slots, cost;
   };
   bool run_closed(const Task& task);

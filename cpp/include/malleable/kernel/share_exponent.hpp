@@ -38,6 +38,8 @@ double share_exponent(const SpeedupCurve& chances, double load);
 // O(1) a job, O(log jobs that are kept) to ask.
 class ComingLoad {
  public:
+  // A job comes with this estimated work; a job leaves whose estimate was `work` and that took
+  // `took` slot-seconds.
   void came(double now, double work);
   void left(double work, double took);
   double load(double now, double slots) const;

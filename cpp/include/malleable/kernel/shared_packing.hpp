@@ -2,15 +2,17 @@
 // jobs).
 //
 // At every completion the unfinished jobs share the slots again, and run at the rates of their
-// slots (model/speedups). Shares are
-//   fixed      in proportion to a number for each job (FAIR, WDEQ, slots fixed for life), or
+// slots (model/speedups.hpp). Shares are
+//   fixed      in proportion to a number for each job (FAIR: equal; WDEQ: by weight; or slots fixed
+//              for life), or
 //   by order   of m jobs the i-th from the end gets (i / m)^q - ((i - 1) / m)^q, i counted by
 //              weight where there are weights: heSRPT's parts with q = 1 / (1 - p) (Berg, Vesilo,
 //              Harchol-Balter 2020). q = 1 is FAIR; q infinite: the first one takes all it can use.
 // between minima and maxima, in whole slots by water_filling, or
 //   by gains   each slot where value times what it adds is largest (marginal_gains).
-// If a table is not concave, its job's share ends at a corner of its hull (marginal_gains settles
-// this). O(J) a completion, plus the cost of marginal_gains.
+// If a table of speed-ups is not concave, its job's share ends at a corner of its hull, the least
+// concave speed-ups above it (marginal_gains settles this). O(J) a completion for J jobs, plus the
+// cost of marginal_gains.
 #pragma once
 
 #include <span>
@@ -53,7 +55,7 @@ class SharedPacking {
     Plan* plan;
   };
   void load(const Problem& problem, const Rule& rule);
-  void hold(const Run& run, Index job, double time, double slots);
+  void set_slots(const Run& run, Index job, double time, double slots);
   double share_out(const Run& run, double time);
   void work_off(const Run& run, double span, double time);
   void share_by_order();

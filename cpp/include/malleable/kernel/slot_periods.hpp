@@ -1,4 +1,5 @@
-// Slots that are held for a period: caps at whole slot-periods, and the slots left over.
+// Slots that are held for a period: caps at whole slot-periods (one slot for one period each), and
+// the slots left over.
 //
 // A decision that holds for P seconds wastes what a job cannot use within them: with w slot-seconds
 // left a job that may have m to M slots needs q = ceil(w / P) slot-periods, however they are
@@ -6,7 +7,7 @@
 // q)). The slots left over go, one by one, to the job that gains most: v w / (a (a + 1)) by one
 // more than a slots, where v is the value of ending a second earlier. Only jobs that end within the
 // period gain anything; all others are at their maxima. If the speed-up is below linear, q is the
-// fewest slots that do w within P. Caps: O(J). Left-over slots: O(J) expected (kernel
+// fewest slots that do w within P. Caps: O(J) for J jobs. Left-over slots: O(J) expected (kernel
 // unit_selection), and a factor of the logarithm of the slots if a speed-up is below linear.
 #pragma once
 

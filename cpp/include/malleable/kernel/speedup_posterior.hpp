@@ -1,8 +1,9 @@
 // The posterior of p from all phases, if s tasks of a program together do s^p.
 //
-// Each phase gives the likelihood of its tasks' times for each p of a grid (kernel/task_samples).
-// Programs may differ in p. The prior of a program is the mean of the posteriors of all programs,
-// with the initial prior as one more; a program without samples has this prior as its posterior.
+// A program is the group of jobs that run it. Each phase gives the likelihood of its tasks' times
+// for each p of a grid (kernel/task_samples). Programs may differ in p. The prior of a program is
+// the mean of the posteriors of all programs, with the initial prior as one more; a program without
+// samples has this prior as its posterior.
 //
 // If programs differ, one p for all costs 8 % of the mean response.
 //
@@ -34,7 +35,7 @@ class SpeedupPosterior {
   void begin_with(SpeedupPrior prior);
   // Adds to the log-likelihood of a program what a phase shows beyond its last report. `tasks`: the
   // tasks of the phase if it has ended.
-  void say(std::int64_t program, const SpeedupCurve& more, double tasks);
+  void add(std::int64_t program, const SpeedupCurve& more, double tasks);
 
   // Chances of each p for a program without samples and for one program, and the mean p of one
   // program.
@@ -44,28 +45,28 @@ class SpeedupPosterior {
 
   // For histories: by program (first: jobs without a program), the number of tasks in ended phases
   // that had samples, and the log-likelihood.
-  struct Said {
-    double told = 0.0;
+  struct Likelihood {
+    double tasks = 0.0;
     SpeedupCurve logs{};
   };
   std::size_t programs() const { return programs_.size(); }
-  Said of(std::size_t row) const { return {programs_[row].told, programs_[row].said}; }
-  void recall(std::span<const Said> programs);
+  Likelihood of(std::size_t row) const { return {programs_[row].tasks, programs_[row].logs}; }
+  void recall(std::span<const Likelihood> programs);
 
   void state(State& s) { s(prior_, programs_, sum_, shown_, weighted_, weight_, other_, any_); }
 
  private:
   struct Program {
-    SpeedupCurve said{};  // logarithms
-    double told = 0.0, weight = 0.0, mean = 1.0;
+    SpeedupCurve logs{};  // logarithms
+    double tasks = 0.0, weight = 0.0, mean = 1.0;
     SpeedupCurve own{};  // chances; known if the weight is above 0
 
-    void state(State& s) { s(said, told, weight, mean, own); }
+    void state(State& s) { s(logs, tasks, weight, mean, own); }
   };
   const Program* find(std::int64_t program) const;
-  void look_at(Program& program);
-  void look_at_all();
-  void settle();
+  void update(Program& program);
+  void update_all();
+  void settle();  // computes other_ and any_
 
   SpeedupCurve prior_{};
   std::vector<Program> programs_;  // the first one: jobs without a program

@@ -1,4 +1,5 @@
-// A lower bound of the total response time in a tandem queue (Lin et al. 2013, section 5.1).
+// A lower bound of the total response time in a tandem queue, whose jobs have work at a map station
+// and at a shuffle station (Lin, Wierman, Zhang, Tan 2013, section 5.1).
 //
 // Each station alone, served shortest remaining first, has a total response no larger than in any
 // schedule of both. Between times at which both lone stations are empty, the larger of the two
@@ -34,7 +35,7 @@ class SrptBound {
     void advance(double until);
   };
   Server map_, shuffle_;
-  double closed_ = 0.0;
+  double closed_ = 0.0;  // of busy periods that have ended
 };
 
 }  // namespace malleable

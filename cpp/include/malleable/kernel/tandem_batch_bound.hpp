@@ -1,4 +1,5 @@
-// A lower bound of the total response time of a batch in the overlapping tandem queue.
+// A lower bound of the total response time of a batch (n jobs, all present at 0) in the overlapping
+// tandem queue, in which a job shuffles while it still maps, at two stations.
 //
 // By the k-th completion, the map station has done the map work of k jobs and the shuffle station
 // their shuffle work, each at rate 1 at most; hence, if x is the map and y the shuffle work of a

@@ -1,4 +1,6 @@
-// The shortest makespan of a batch in the overlapping tandem queue (Lin et al. 2013, section 3.1).
+// The shortest makespan (end of the last job) of a batch of n jobs in the overlapping tandem queue,
+// in which a job shuffles while it still maps, at two stations (Lin, Wierman, Zhang, Tan 2013,
+// section 3.1).
 //
 // A job has x seconds of map and y of shuffle work. Served in one order at both stations, job k of
 // the order ends at F_k = max(F_{k-1} + y_k, X_k) with X_k the map work of the first k: its shuffle

@@ -60,11 +60,11 @@ class TaskEstimates {
   // What is known of a phase before a task of it has run: the seconds that its user stated (0:
   // none), and whether the program ran before.
   struct Stated {
-    double said = 0.0;
+    double seconds = 0.0;
     std::int64_t group = kNoGroup;
     std::size_t user = 0;
   };
-  LogMean prior(Phase p, const Stated& told) const;
+  LogMean prior(Phase p, const Stated& stated) const;
   // The posterior with the samples of its tasks, if p is `speedup` and logarithms of seconds have
   // the deviation `scatter`; and the log-likelihood of the samples, up to a constant.
   struct Posterior {
@@ -78,33 +78,33 @@ class TaskEstimates {
 
   // More is known of how tasks share processors: sets the initial prior of p.
   void begin_with(SpeedupPrior prior) {
-    belief_.begin_with(prior);
-    look_at_speedups();
+    exponents_.begin_with(prior);
+    update_speedup();
   }
   // Adds what the tasks of a running phase show of their group's p. False: there is too little new.
-  bool look_at_speedup(Phase p, TaskSamples& seen, std::int64_t group);
+  bool report_speedup(Phase p, TaskSamples& seen, std::int64_t group);
   // Forgets a phase, after it has ended in any way.
   void close(Phase p, TaskSamples& seen, std::int64_t group);
 
-  // What a running phase has shown, and its user and group.
+  // What a running phase has shown, and what was known of it before.
   struct Shown {
-    bool is = false;
-    Stated told;
+    bool is = false;  // false: nothing
+    Stated stated;
     double log = 0.0;
-    void state(State& s) { s(is, told.said, told.group, told.user, log); }
+    void state(State& s) { s(is, stated.seconds, stated.group, stated.user, log); }
   };
   // Replaces what a running phase has shown by `now`; or withdraws it.
-  void show(Phase p, Shown& shown, const Stated& told, const LogMean& now);
+  void show(Phase p, Shown& shown, const Stated& stated, const LogMean& now);
   void hide(Phase p, Shown& shown);
   // Learns from a phase whose `tasks` have all finished; some of them were seen.
-  void learn(Phase p, const Stated& told, TaskSamples& seen, double tasks);
+  void learn(Phase p, const Stated& stated, TaskSamples& seen, double tasks);
 
   // The posterior of p: its mean, and the chances on the grid of model/speedup_curve, for any group
   // and for one.
   double speedup() const { return speedup_; }
-  const SpeedupCurve& speedups() const { return belief_.chances(); }
-  double speedup(std::int64_t group) const { return belief_.mean(group); }
-  const SpeedupCurve& speedups(std::int64_t group) const { return belief_.chances(group); }
+  const SpeedupCurve& speedups() const { return exponents_.chances(); }
+  double speedup(std::int64_t group) const { return exponents_.mean(group); }
+  const SpeedupCurve& speedups(std::int64_t group) const { return exponents_.chances(group); }
   // The standard deviation of the posterior of p.
   double speedup_deviation() const { return std::sqrt(speedup_variance(speedups())); }
   // Counts of phases by their work.
@@ -127,8 +127,8 @@ class TaskEstimates {
   void recall(const History& history);
 
   void state(State& s) {
-    s(default_, group_, errors_, within_, belief_, counts_);
-    if (s.reading()) look_at_speedups();
+    s(default_, group_, errors_, within_, exponents_, counts_);
+    if (s.reading()) update_speedup();
   }
 
  private:
@@ -147,7 +147,7 @@ class TaskEstimates {
     void state(State& s) { s(n, mean, square); }
   };
   // Sums over ended phases, and over running ones.
-  struct Two {
+  struct Two {  // of one row
     Logs done, open;
 
     Logs both() const { return done.with(open); }
@@ -187,19 +187,21 @@ class TaskEstimates {
   // Calls see(number, whether it may be below 0) for all numbers except those of groups and users.
   template <typename Self, typename See>
   static void each(Self& self, const See& see);
-  void tell_speedup(Phase p, TaskSamples& seen, std::int64_t group, double tasks);
-  void look_at_speedups();
+  // Passes what the samples show of p on to exponents_.
+  void add_speedup(Phase p, TaskSamples& seen, std::int64_t group, double tasks);
+  void update_speedup();
   // The difference of the logarithm of the mean and the mean of the logarithms.
   double above(Phase p) const { return 0.5 * scatter_[p] * scatter_[p]; }
-  LogMean everybody(Phase p) const;
+  // Priors of a phase: like all phases, from runs of its group, from its user's statement.
+  LogMean all_phases(Phase p) const;
   LogMean from_runs(Phase p, std::int64_t group) const;
-  LogMean from_user(Phase p, double said, std::size_t user) const;
+  LogMean from_user(Phase p, double seconds, std::size_t user) const;
 
   double default_;  // logarithm
   Groups group_[2];
-  Table errors_[2];  // logarithms of real over stated seconds
-  TaskSamples::Around within_[2];
-  SpeedupPosterior belief_;
+  Table errors_[2];                // logarithms of real over stated seconds
+  TaskSamples::Around within_[2];  // squares of logarithms around their means, over all phases
+  SpeedupPosterior exponents_;
   WorkCounts counts_[2] = {};
   // Posterior of p: mean.
   double speedup_ = 1.0;

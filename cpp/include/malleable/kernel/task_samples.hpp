@@ -82,16 +82,17 @@ struct TaskSamples {
   ByExponent alone{};
   Products products{};
   bool together = false;  // only the mean of the tasks' seconds is known
-  // The log-likelihood of p reported so far, and the number of tasks at which to report again.
-  std::vector<double> said;
-  double look = 4.0;
+  // `ending`: sum of the logarithms of the number of tasks just before each end. The log-likelihood
+  // of p reported so far, and the number of tasks at which to report again.
+  std::vector<double> reported;
+  double next_report = 4.0;
 
   // `tasks` run from `now` on.
   void running(double now, double tasks);
   // No task will run any more: gives the memory back.
   void rest() {
     ran_.forget();
-    std::vector<double>().swap(said);
+    std::vector<double>().swap(reported);
   }
   // How much less the logarithm of the seconds of a task that runs since `since` would be if it ran
   // alone.
@@ -115,11 +116,13 @@ struct TaskSamples {
   Around around() const;
   // The log-likelihood of each p, relative to p = 1. `variances`: for each p, the variance of
   // logarithms of seconds in other phases if that p is right. It depends on p: if tasks that began
-  // together end one after the other, small differences at a large p look like large ones at a
-  // small p.
-  SpeedupCurve says(const SpeedupCurve& variances) const;
+  // together end one after the other, small differences at a large p next_report like large ones at
+  // a small p.
+  SpeedupCurve likelihood(const SpeedupCurve& variances) const;
   MALLEABLE_INLINE void fetch() const { ran_.fetch(); }
-  void state(State& s) { s(count, seconds, ending, alone, products, together, said, look, ran_); }
+  void state(State& s) {
+    s(count, seconds, ending, alone, products, together, reported, next_report, ran_);
+  }
 
  private:
   void add(double tasks, double each, const ByExponent& rate);

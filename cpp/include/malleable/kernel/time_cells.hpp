@@ -1,5 +1,5 @@
-// The time-indexed network of FlowFlex (Nagarajan et al. 2013, section 4.2) on a grid that follows
-// the costs.
+// The time-indexed network of FlowFlex (Nagarajan et al. 2013, section 4.2), in which flows hand
+// their work to cells (spans) of time (min_cost_flow.hpp), on a grid that follows the costs.
 //
 // Cells end at even steps and wherever some flow's cost bends or jumps (perhaps between whole
 // numbers), as far as the work reaches. A cell's room is the most work that the flows could do in

@@ -1,10 +1,12 @@
-// SRPT on a pool of machines without precedence between map and reduce, kept incrementally.
+// SRPT (shortest remaining processing time first) on a pool of machines without precedence between
+// map and reduce, kept incrementally.
 //
 // In each step the jobs with the least total work left get machines first, as many as they have
 // units left; within a job, map units go before reduce units. The total flow time of this schedule
-// is a lower bound for every map-and-reduce schedule (Zheng, Shroff, Sinha 2013, lemma 1), and
-// ASRPT takes its map tasks from it. While no job arrives the order of the jobs does not change, so
-// several steps may be poured at once. add and cancel O(log n), pour O(log n) a job served.
+// is a lower bound for every map-and-reduce schedule (Zheng, Shroff, Sinha 2013, lemma 1), and the
+// policy ASRPT (policy/asrpt.hpp) takes its map tasks from it. While no job arrives the order of
+// the jobs does not change, so several steps may be poured (served) at once. For n jobs, add and
+// cancel take O(log n), pour O(log n) a job served.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,7 @@ class VirtualSrpt {
   // Serves `capacity` units in order; the result is valid until the next call.
   std::span<const Served> pour(double capacity);
 
-  // How many jobs pour(capacity) would end; changes nothing. O(k log k) for k jobs.
+  // How many jobs pour(capacity) would end; changes nothing. O(k log k) for k such jobs.
   std::int64_t endings(double capacity);
 
   std::size_t size() const { return order_.size(); }

@@ -1,5 +1,5 @@
 // Integer water-filling: the fair scheduler's allocation (FLEX: Wolf et al. 2010, section 1), with
-// weights w_j. Job j has from m_j to M_j of the S slots.
+// weights w_j. Job j (of J) has from m_j to M_j of the S slots, in number x_j.
 //
 //   x_j = clamp(level w_j, m_j, M_j)  with  sum_j x_j = min(S, sum_j M_j),
 //
@@ -48,7 +48,7 @@ class WaterFilling {
   void hold_changed(Schedule& run);
   double end_next(Schedule& run);
   void share_again(Schedule& run, std::span<const double> weight);
-  void know_growing(const Schedule& run);
+  void list_growing(const Schedule& run);
 
   std::vector<Index> active_, unfinished_, changed_;
   IndexedHeap ends_, growing_;  // jobs by end; by slots, jobs that could use one more

@@ -1,7 +1,7 @@
-// FAIR's level in whole slots, where the minima of all jobs fit: the largest l with sum clamp(l,
-// m_j, M_j) <= S, where job j has from m_j to M_j of the S slots. The slots left over go one each
-// to the first jobs that are at the level and below their maximum. This is the allocation of
-// kernel/water_filling without weights.
+// The level of FAIR (equal shares) in whole slots, if the minima of all jobs fit: the largest l
+// with sum clamp(l, m_j, M_j) <= S, where job j (of J) has from m_j to M_j of the S slots. The
+// slots left over go one each to the first jobs that are at the level and below their maximum. This
+// is the allocation of kernel/water_filling without weights.
 //
 // The level is sought from the last one by Newton steps on the number of jobs at the level, between
 // bounds that are halved when a step leaves them: O(J) each, few of them. Allocates nothing.

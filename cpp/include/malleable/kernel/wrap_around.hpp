@@ -1,12 +1,13 @@
-// Stage 3 of FlowFlex (Nagarajan et al. 2013, section 4.3): a schedule of pseudo-jobs becomes one
-// of the jobs themselves.
+// Stage 3 of FlowFlex (Nagarajan et al. 2013, section 4.3): a schedule of pseudo-jobs (parts of a
+// flow's schedule on unlimited slots in which the same jobs run, flow_chains.hpp) becomes one of
+// the jobs themselves.
 //
-// While a pseudo-job holds h of its r slots, its jobs share that rectangle (slots x time) in
-// proportion to their maxima. They are laid into it row by row (McNaughton's wrap-around rule). If
-// the maxima of the jobs before job i add up to D, job i begins after h D / r rows: whole rows by
-// integer division, the rest as a place within the row. So at every moment a job holds floor or
-// ceil of h d / r slots, never more than its maximum d, and all together hold exactly h. Pieces
-// that continue with the same slots are joined. Linear in the jobs of each piece.
+// While a pseudo-job holds h of the r slots that are its maximum, its jobs share that rectangle
+// (slots x time) in proportion to their maxima. They are laid into it row by row (McNaughton's
+// wrap-around rule). If the maxima of the jobs before job i add up to D, job i begins after h D / r
+// rows: whole rows by integer division, the rest as a place within the row. So at every moment a
+// job holds floor or ceil of h d / r slots, never more than its maximum d, and all together hold
+// exactly h. Pieces that continue with the same slots are joined. Linear in the jobs of each piece.
 //
 // McNaughton 1959; Drozdowski and Kubiak 1999.
 #pragma once
@@ -25,7 +26,7 @@ class WrapAround {
            Pieces& out);
 
  private:
-  void hold(Index job, double from, double to, double slots, Pieces& out);
+  void add_piece(Index job, double from, double to, double slots, Pieces& out);
 
   std::vector<Index> entering_, running_;
   std::vector<std::size_t> last_;  // job -> its latest piece + 1

@@ -1,9 +1,9 @@
-// The slots that jobs hold after a decision, by kind of slots, so that the next decision can say
-// what changed.
+// The slots that jobs hold after a decision, by kind of slots (`Kinds`: 2 if maps and reduces have
+// slots of their own, else 1), so that the next decision can say what changed.
 //
-// A decision names every job that holds slots now or held some after the decision before; a job
-// that is not named has none and had none. O(jobs named), however many others there are; allocates
-// nothing once warm.
+// A decision names (lists in its answer) every job that holds slots now or held some after the
+// decision before; a job that is not named has none and had none. Jobs are rows of a table. O(jobs
+// named), however many others there are; allocates nothing once warm.
 #pragma once
 
 #include <algorithm>
@@ -82,7 +82,7 @@ class AssignedSlots {
   // since.
   std::vector<std::uint32_t> mark_;
   std::uint32_t named_ = 0;  // the decision's number
-  std::vector<Index> kept_;
+  std::vector<Index> kept_;  // rows to which the present decision gives slots
 };
 
 }  // namespace malleable

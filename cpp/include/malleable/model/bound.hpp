@@ -1,4 +1,5 @@
-// The reason why a job got no more slots in a decision: its code, and its text for users.
+// The reason why a job got no more slots in a decision: its code, and its text for users. (A
+// station is all slots of one phase.)
 #pragma once
 
 #include <array>

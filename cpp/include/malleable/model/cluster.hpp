@@ -34,7 +34,7 @@ struct TaskNeeds {
   void state(State& s) { s(memory, gpus, partition); }
 };
 
-// What a node has, or what is free on it.
+// What a node has, or what is free on it: slots, memory [bytes], GPUs.
 struct NodeRoom {
   std::int64_t slots = 0;
   double memory = kInfinity, gpus = kInfinity;
@@ -43,11 +43,13 @@ struct NodeRoom {
   std::int64_t fit(const TaskNeeds& needs) const {
     return std::max<std::int64_t>(0, least(least(slots, memory, needs.memory), gpus, needs.gpus));
   }
+  // Gives back what so many tasks held; takes it if `tasks` is below 0.
   void give(const TaskNeeds& needs, std::int64_t tasks) {
     slots += tasks;
     memory += needs.memory * static_cast<double>(tasks);
     gpus += needs.gpus * static_cast<double>(tasks);
   }
+  // The smaller amount of each.
   void narrow(const NodeRoom& other) {
     slots = std::min(slots, other.slots);
     memory = std::min(memory, other.memory);
@@ -88,14 +90,14 @@ struct ClusterView {
 struct ClusterColumn {
   // Entries: one a row; one more than rows (offsets into the next column); any number.
   enum class Length : std::uint8_t { kRows, kOffsets, kAny };
-  // The column is given to schedulers and simulations, or to only one of them.
-  enum class Of : std::uint8_t { kBoth, kSchedulerOnly, kSimulation };
+  // The column is given to schedulers and simulations alike, or to only one of them.
+  enum class ReadBy : std::uint8_t { kEverywhere, kSchedulerOnly, kSimulation };
 
   const char* name;
-  Of of = Of::kSimulation;
+  ReadBy read_by = ReadBy::kSimulation;
   const Range* range = nullptr;       // range of real numbers; null: checked elsewhere
   std::int64_t least = 0, most = -1;  // range of whole numbers; most < least: checked elsewhere
-  double spare = 0.0;                 // the value if the column is left out
+  double fallback = 0.0;              // the value if the column is left out
   bool needed = false;                // may not be left out
   Length length = Length::kRows;
 };
@@ -104,8 +106,8 @@ inline constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;  // tasks of o
 
 // Columns of jobs: views of them, or vectors. An empty column has the value that its comment names.
 //
-// Task t of job j in phase p is number offset[p][j] + t of `seconds[p]`; where `offset[p]` is empty
-// all tasks of a job take seconds[p][j].
+// Arrays of two: by phase. Task t of job j in phase p is number offset[p][j] + t of `seconds[p]`;
+// where `offset[p]` is empty all tasks of a job take seconds[p][j].
 template <template <typename> typename C>
 struct ClusterJobColumns {
   C<double> arrival;
@@ -119,7 +121,7 @@ struct ClusterJobColumns {
   C<std::int64_t> max_slots;
   // How many map tasks start together, on as many slots; all tasks of a rigid job. Empty: 1.
   C<std::int64_t> width;
-  // PhaseMinimum of the job's phases; -1: the policy's option.
+  // Whether as many tasks as the minimum start together: 1 yes, 0 no; -1: the policy's option says.
   C<std::int64_t> min_mode;
   // requested time: seconds that a map task takes at most, as stated; 0: unknown
   C<double> requested;
@@ -128,7 +130,7 @@ struct ClusterJobColumns {
   C<double> memory, gpus;  // 0
   C<double> weight;        // 1
   C<double> deadline;      // none (infinity)
-  C<std::uint8_t> kind;    // kind of penalty; the objective's
+  C<std::uint8_t> kind;    // kind of penalty (model/penalties.hpp); the objective's
   C<std::int64_t> user;    // 0
   C<std::int64_t> group;   // program of which the job is a run; -1: none
   C<std::int64_t> flow;    // number of the flow; each job is its own flow
@@ -153,53 +155,79 @@ struct ClusterJobColumns {
   // with a public name, first the columns that give the number of rows.
   template <typename Visit, typename... Tables>
   static void each(const Visit& visit, Tables&... tables) {
-    using enum ClusterColumn::Of;
+    using enum ClusterColumn::ReadBy;
     using enum ClusterColumn::Length;
     const Range* const work = &kWorkRange;
     const auto phase = [&](Phase p, const char* count, const char* length, const char* first,
                            const char* least) {
-      visit(ClusterColumn{.name = count, .of = kBoth, .most = kMostTasks, .needed = true},
-            tables.tasks[p]...);
       visit(
-          ClusterColumn{
-              .name = length, .of = kSchedulerOnly, .range = work, .needed = true, .length = kAny},
-          tables.seconds[p]...);
+          ClusterColumn{.name = count, .read_by = kEverywhere, .most = kMostTasks, .needed = true},
+          tables.tasks[p]...);
+      visit(ClusterColumn{.name = length,
+                          .read_by = kSchedulerOnly,
+                          .range = work,
+                          .needed = true,
+                          .length = kAny},
+            tables.seconds[p]...);
       visit(ClusterColumn{.name = first, .length = kOffsets}, tables.offset[p]...);
-      visit(ClusterColumn{.name = least, .of = kBoth, .most = kMostSlots}, tables.min_slots[p]...);
+      visit(ClusterColumn{.name = least, .read_by = kEverywhere, .most = kMostSlots},
+            tables.min_slots[p]...);
     };
-    visit(ClusterColumn{.name = "arrival", .of = kBoth, .needed = true}, tables.arrival...);
+    visit(ClusterColumn{.name = "arrival", .read_by = kEverywhere, .needed = true},
+          tables.arrival...);
     phase(kMap, "maps", "map_seconds", "map_offset", "min_map_slots");
     phase(kReduce, "reduces", "reduce_seconds", "reduce_offset", "min_reduce_slots");
     visit(ClusterColumn{.name = "shuffle", .range = work}, tables.shuffle...);
-    visit(ClusterColumn{.name = "block", .of = kBoth, .range = &kBytesRange}, tables.block...);
-    visit(ClusterColumn{.name = "width", .of = kBoth, .least = 1, .most = kMostTasks, .spare = 1.0},
+    visit(ClusterColumn{.name = "block", .read_by = kEverywhere, .range = &kBytesRange},
+          tables.block...);
+    visit(ClusterColumn{.name = "width",
+                        .read_by = kEverywhere,
+                        .least = 1,
+                        .most = kMostTasks,
+                        .fallback = 1.0},
           tables.width...);
-    visit(ClusterColumn{.name = "min_mode", .of = kBoth, .least = -1, .most = 1, .spare = -1.0},
-          tables.min_mode...);
-    visit(ClusterColumn{.name = "requested", .of = kBoth, .range = work}, tables.requested...);
-    visit(ClusterColumn{.name = "partition", .of = kBoth, .least = -1, .most = 63, .spare = -1.0},
-          tables.partition...);
-    visit(ClusterColumn{.name = "memory", .of = kBoth, .range = &kBytesRange}, tables.memory...);
-    visit(ClusterColumn{.name = "gpus", .of = kBoth, .range = &kWeightRange}, tables.gpus...);
-    visit(ClusterColumn{.name = "weight", .of = kBoth, .range = &kWeightRange, .spare = 1.0},
-          tables.weight...);
-    visit(ClusterColumn{.name = "deadline", .of = kBoth, .spare = kInfinity}, tables.deadline...);
-    visit(ClusterColumn{.name = "kind"}, tables.kind...);
-    visit(ClusterColumn{.name = "user", .of = kBoth}, tables.user...);
-    visit(ClusterColumn{.name = "group", .of = kBoth, .spare = -1.0}, tables.group...);
-    visit(ClusterColumn{.name = "flow", .of = kBoth}, tables.flow...);
-    visit(ClusterColumn{.name = "after_offset", .of = kSchedulerOnly, .length = kOffsets},
-          tables.after_offset...);
-    visit(ClusterColumn{.name = "after", .of = kSchedulerOnly, .length = kAny}, tables.after...);
-    visit(ClusterColumn{.name = "rate_offset", .length = kOffsets}, tables.rate_offset...);
-    visit(ClusterColumn{.name = "rates", .length = kAny}, tables.rates...);
     visit(
         ClusterColumn{
-            .name = "max_slots", .of = kBoth, .least = 1, .most = kAllSlots, .spare = 0x1p62},
-        tables.max_slots...);
-    visit(ClusterColumn{.name = "speedup", .of = kBoth, .range = &kPartRange, .spare = 1.0},
-          tables.exponent...);
-    visit(ClusterColumn{.name = "node_rates", .of = kSchedulerOnly, .length = kAny},
+            .name = "min_mode", .read_by = kEverywhere, .least = -1, .most = 1, .fallback = -1.0},
+        tables.min_mode...);
+    visit(ClusterColumn{.name = "requested", .read_by = kEverywhere, .range = work},
+          tables.requested...);
+    visit(
+        ClusterColumn{
+            .name = "partition", .read_by = kEverywhere, .least = -1, .most = 63, .fallback = -1.0},
+        tables.partition...);
+    visit(ClusterColumn{.name = "memory", .read_by = kEverywhere, .range = &kBytesRange},
+          tables.memory...);
+    visit(ClusterColumn{.name = "gpus", .read_by = kEverywhere, .range = &kWeightRange},
+          tables.gpus...);
+    visit(
+        ClusterColumn{
+            .name = "weight", .read_by = kEverywhere, .range = &kWeightRange, .fallback = 1.0},
+        tables.weight...);
+    visit(ClusterColumn{.name = "deadline", .read_by = kEverywhere, .fallback = kInfinity},
+          tables.deadline...);
+    visit(ClusterColumn{.name = "kind"}, tables.kind...);
+    visit(ClusterColumn{.name = "user", .read_by = kEverywhere}, tables.user...);
+    visit(ClusterColumn{.name = "group", .read_by = kEverywhere, .fallback = -1.0},
+          tables.group...);
+    visit(ClusterColumn{.name = "flow", .read_by = kEverywhere}, tables.flow...);
+    visit(ClusterColumn{.name = "after_offset", .read_by = kSchedulerOnly, .length = kOffsets},
+          tables.after_offset...);
+    visit(ClusterColumn{.name = "after", .read_by = kSchedulerOnly, .length = kAny},
+          tables.after...);
+    visit(ClusterColumn{.name = "rate_offset", .length = kOffsets}, tables.rate_offset...);
+    visit(ClusterColumn{.name = "rates", .length = kAny}, tables.rates...);
+    visit(ClusterColumn{.name = "max_slots",
+                        .read_by = kEverywhere,
+                        .least = 1,
+                        .most = kAllSlots,
+                        .fallback = 0x1p62},
+          tables.max_slots...);
+    visit(
+        ClusterColumn{
+            .name = "speedup", .read_by = kEverywhere, .range = &kPartRange, .fallback = 1.0},
+        tables.exponent...);
+    visit(ClusterColumn{.name = "node_rates", .read_by = kSchedulerOnly, .length = kAny},
           tables.node_rates...);
     visit(ClusterColumn{.name = "user_minimum", .range = &kWeightRange, .length = kAny},
           tables.user_minimum...);
@@ -241,7 +269,7 @@ struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
   std::int64_t minimum_of(Phase p, std::size_t j) const {
     return min_slots[p].empty() ? 0 : min_slots[p][j];
   }
-  // Whether the job starts as many tasks as its minimum together.
+  // Whether the job starts as many tasks as its minimum together; `otherwise`: the policy's option.
   bool starts_together(std::size_t j, bool otherwise) const {
     return min_mode.empty() || min_mode[j] < 0 ? otherwise : min_mode[j] == 1;
   }

@@ -1,6 +1,7 @@
 // One decision's flows in the form that the kernels read: times from `now`, maxima cut to the
 // slots, jobs in topological order, and two lower bounds of each flow's length (FlowFlex: Nagarajan
-// et al. 2013, section 3): the total load and the critical path.
+// et al. 2013, section 3): the total load and the critical path. The length of a path is the sum of
+// its jobs' times on as many slots as each can use.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +23,12 @@ struct FlowProblem {
   // (absolute), its arrival.
   std::vector<std::size_t> job_offset;
   std::vector<double> release, idle_end;
-  std::vector<double> volume;  // all of its work
-  std::vector<double> path;    // its critical path
+  std::vector<double> volume;  // all of its work [slot-seconds]
+  std::vector<double> path;    // its critical path [s]
   std::vector<double> alone;   // the larger of path and volume / slots
 
-  // Per job. `head`: earliest start after the flow's release, `tail`: longest path behind its end.
+  // Per job. `high`: most slots; `head`: earliest start after the flow's release, `tail`: longest
+  // path behind its end [s].
   std::vector<double> work, high, head, tail;
   std::vector<Index> flow;
   std::vector<std::size_t> child_offset;
@@ -37,9 +39,9 @@ struct FlowProblem {
   std::size_t flows() const { return release.size(); }
   std::size_t jobs() const { return work.size(); }
 
-  // `flows` is valid and has no cycle. Jobs with a speed-up become linear jobs that are nowhere
-  // slower, with maxima that may be fractions. Allocates nothing if the vectors are large enough.
-  // O(flows + jobs + parents).
+  // `flows` is valid and has no cycle. Jobs with a speed-up become linear jobs (s slots do s times
+  // as much as one) that are nowhere slower, with maxima that may be fractions. Allocates nothing
+  // if the vectors are large enough. O(flows + jobs + parents).
   void build(const FlowsView& flows, std::int64_t slot_count, double time);
 
  private:

@@ -2,7 +2,8 @@
 //
 // Jobs of all flows stand in one table; flow f owns rows job_offset[f] .. job_offset[f + 1]. Job i
 // waits for the rows parent[parent_offset[i] .. parent_offset[i + 1]], all of its own flow.
-// Penalties are per flow: see model/terms.
+// Penalties are per flow, by its terms: arrival, weight, deadline, SLA steps (model/terms.hpp).
+// Work is in slot-seconds.
 #pragma once
 
 #include <cstddef>

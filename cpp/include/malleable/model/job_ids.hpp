@@ -59,9 +59,9 @@ class JobIds {
  private:
   static constexpr std::uint32_t kMostJobs = 0x7fffffff;  // ids stay positive
 
-  std::vector<std::uint32_t> before_;
-  std::vector<std::uint8_t> live_;
-  std::vector<Index> free_;
+  std::vector<std::uint32_t> before_;  // by row: the number of jobs that had it and left
+  std::vector<std::uint8_t> live_;     // by row: whether a job has it
+  std::vector<Index> free_;            // rows without a job
   std::size_t size_ = 0;
   NamedRows named_;
 };

@@ -1,5 +1,5 @@
 // A job table as a struct of arrays, and the one place where its numbers are checked. Work is in
-// slot-seconds.
+// slot-seconds; J is the number of jobs.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ struct JobsView : TermsView {
   std::span<const double> work;
   std::span<const std::int64_t> min_slots, max_slots;
   SpeedupView speedup = {};
-  // MinMode of each job, guarantee or start; empty: the caller's mode for all jobs.
+  // What the minimum of each job means, as a MinMode: kGuarantee (it always has so many slots) or
+  // kStart (it waits with none until it gets so many); empty: the caller's mode for all jobs.
   std::span<const std::int64_t> min_mode = {};
   // Preferred number of slots at the start; 0, or empty: none.
   std::span<const std::int64_t> preferred = {};

@@ -11,7 +11,8 @@
 
 namespace malleable {
 
-// With this limit, sums over a job or a table stay exact, in integers and in doubles.
+// The most units of a job's phase, of a table, and the last step. With these limits, sums over a
+// job or a table stay exact, in integers and in doubles.
 inline constexpr std::int64_t kMostUnits = std::int64_t{1} << 40;
 inline constexpr std::int64_t kMostWork = std::int64_t{1} << 52;
 inline constexpr std::int64_t kLastStep = std::int64_t{1} << 50;

@@ -2,9 +2,10 @@
 //
 // Job j owns rows offset[j] .. offset[j+1]. Row r is the line value[r] + slope[r] (t - at[r]); the
 // first row reaches back to minus infinity, every later row applies to t > at[r]. A job without
-// rows uses the caller's own function. Every metric of FLEX (Wolf et al. 2010, section 2.1) has
-// this form, so kernels and policies ask about slopes, jumps and inverses, never about a metric's
-// name.
+// rows uses the caller's own function (custom). Every metric of FLEX (Wolf et al. 2010, section
+// 2.1) has this form, so kernels and policies ask about slopes, jumps and inverses, never about a
+// metric's name. A *level* is a value that penalties are compared with: latest(j, level) is the
+// deadline that job j must meet to cost no more.
 //
 // A time t meets a break point d when t <= d + 1e-9 max(1, |d|).
 #pragma once
@@ -41,10 +42,10 @@ struct KindInfo {
   const char* name;
   bool needs_deadline = false;  // a job without a deadline is an error
   bool uses_sla = false;        // looks at the jobs' steps
-  // one line for all times, so that Smith's ratio does not depend on time
+  // one line for all times, so that Smith's ratio (slope over work) does not depend on time
   bool steady = false;
   bool per_size = false;  // divided by the job's original size
-  bool endless = false;   // may be infinite
+  bool endless = false;   // the penalty may be infinite
   bool custom = false;    // the caller's function
 };
 inline constexpr KindInfo kKinds[] = {

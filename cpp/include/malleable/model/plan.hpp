@@ -47,7 +47,7 @@ struct Plan {
   std::vector<double> start, completion;  // absolute; infinite for a job that never runs
   std::vector<std::int64_t> allocation;   // slots now
   Pieces pieces;
-  std::uint64_t candidates = 0;  // candidates tried after the fixed orders
+  std::uint64_t candidates = 0;  // schedules that the search tried after the fixed orders
 
   void state(State& s) {
     s(status, value, lower_bound, order, start, completion, allocation, pieces, candidates);

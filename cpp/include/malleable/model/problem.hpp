@@ -22,12 +22,13 @@ enum class MinMode : std::uint8_t { kGuarantee, kGang, kStart };
 // Throws std::invalid_argument for an unknown name.
 MinMode min_mode_of(std::string_view name);
 
-// Slot counts are doubles with integer values (exact up to 2^50), so that kernels need no
-// conversions. A job without work has low = 0. Times inside kernels count from `now`.
+// `work` [slot-seconds], `low` and `high`: least and most slots of each job. Slot counts are
+// doubles with integer values (exact up to 2^50), so that kernels need no conversions. A job
+// without work has low = 0. Times inside kernels count from `now`.
 struct Problem {
   double now = 0.0;
   double slots = 0.0;
-  bool gang = false;
+  bool gang = false;  // a job has none or at least `low` slots
   bool minima_scaled = false;
   bool beyond_reach = false;  // a gang needs more slots than there are: it can never run
   std::vector<double> work, low, high;
@@ -35,9 +36,9 @@ struct Problem {
 
   std::size_t size() const { return work.size(); }
 
-  // Guaranteed minima that add up to more than the slots become floor(m S / sum m), and the
-  // remainder goes to the largest fractions, then by index. Gang sizes are never scaled. Allocates
-  // nothing if the vectors are large enough. O(J), and O(J log J) when minima are scaled.
+  // Guaranteed minima that add up to more than the slots are scaled by scale_minima(), gang sizes
+  // never. `ended`: absolute completions of jobs without work left. Allocates nothing if the
+  // vectors are large enough. O(J) for J jobs, and O(J log J) when minima are scaled.
   void build(std::span<const double> remaining, std::span<const double> ended,
              std::span<const std::int64_t> min_slots, std::span<const std::int64_t> max_slots,
              std::int64_t slot_count, double time, MinMode mode);
@@ -45,8 +46,9 @@ struct Problem {
   void drop_minima();
 };
 
-// floor(m S / sum m) with the remainder to the largest fractions, then to lower indices. `minima`
-// add up to more than `slots`. Exact in integers. O(J log J).
+// Each minimum m becomes floor(m slots / sum of minima); the remainder goes to the largest
+// fractions, then to lower indices. `minima` add up to more than `slots`. Exact in integers. O(J
+// log J) for J minima.
 void scale_minima(std::span<double> minima, double slots);
 
 }  // namespace malleable

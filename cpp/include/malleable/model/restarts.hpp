@@ -23,7 +23,7 @@ struct Restart {
   void state(State& s) { s(grow, shrink, slot); }
 };
 
-// Columns of a table; each may be empty. `any` counts where `grow` or `shrink` is empty.
+// Columns of a table; each may be empty. `any` stands for an empty `grow` or `shrink`.
 struct RestartView {
   std::span<const double> any, grow, shrink, slot;
 

@@ -12,6 +12,7 @@ inline constexpr double kLeastSpeedup = 0.25;
 // By p: kLeastSpeedup, then in steps of 0.05 up to 1.
 using SpeedupCurve = std::array<double, kSpeedups>;
 
+// Point g of the grid.
 constexpr double speedup_at(std::size_t g) {
   return g + 1 == kSpeedups ? 1.0 : kLeastSpeedup + 0.05 * static_cast<double>(g);
 }

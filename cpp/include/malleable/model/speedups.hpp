@@ -36,10 +36,10 @@ struct SpeedupView {
   double slots_for(std::size_t row, double rate) const;
   // The slots, up to `most`, beyond which the job gets no faster.
   double useful(std::size_t row, double most) const;
-  // The least p, at most 1, with at(row, s) <= each(row) s^p for all whole s.
-  double steepest(std::size_t row) const;
+  // The least p, at most 1, with at(row, s) <= most_per_slot(row) s^p for all whole s.
+  double largest_exponent(std::size_t row) const;
   // The largest rate per slot; 1 unless a table has s slots with a rate above s.
-  double each(std::size_t row) const;
+  double most_per_slot(std::size_t row) const;
 };
 
 // The least concave rates that are nowhere below the table, between `low` and `high` slots: for

@@ -1,5 +1,6 @@
-// SLA steps of jobs or flows that come, change and leave. The steps of a row stand together. Steps
-// that no row uses any more stay until they are more than half, and are then removed at once.
+// SLA steps (times after which a completion costs more, and the cumulative penalties) of jobs or
+// flows that come, change and leave. The steps of a row stand together. Steps that no row uses any
+// more stay until they are more than half, and are then removed at once.
 //
 // O(steps) to replace, amortised.
 #pragma once

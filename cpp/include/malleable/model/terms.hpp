@@ -14,7 +14,8 @@
 
 namespace malleable {
 
-// Row j owns the steps offset[j] .. offset[j + 1].
+// SLA steps: a completion after time[k] costs penalty[k], times the weight. Row j owns the steps
+// offset[j] .. offset[j + 1].
 struct SlaView {
   struct Steps {
     std::span<const double> time, penalty;

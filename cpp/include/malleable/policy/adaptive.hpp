@@ -36,16 +36,16 @@
 namespace malleable {
 
 struct AdaptiveOptions {
+  // What an option means stands in the docstring of `malleable.AdaptiveLiteral`, too.
   bool grouped = false;   // equal nodes are one resource
   bool by_slots = false;  // execution rate = slots / task time; false, as printed: 1 / task time
   bool fallback = false;
-  double threshold = 0.0;  // 0: solve at every arrival
-  double memory = kInfinity;
-  double max_wait = kInfinity;
-  double patience = 0.0;  // 0: the earliest job, wherever its blocks are
-  bool placement = true;  // blocks go to suggested nodes
+  double threshold = 0.0;       // 0: solve at every arrival
+  double memory = kInfinity;    // [s] over which arrival rates are averaged
+  double max_wait = kInfinity;  // [s]
+  double patience = 0.0;        // 0: the earliest job, wherever its blocks are
+  bool placement = true;        // blocks go to suggested nodes
 
-  // The docstring of `malleable.AdaptiveLiteral` explains the options.
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     visit(flag("grouped", "adaptive-literal", ""), self.grouped);
@@ -182,18 +182,20 @@ class Adaptive {
 
     void state(State& s) { s(share, set, arrival); }
   };
-  struct Ring {
+  struct Ring {               // the nodes for the blocks of a class, in turn
     std::vector<Index> node;  // computed when needed
     std::size_t next = 0;
 
     void state(State& s) { s(next); }
   };
 
+  // The list of jobs with waiting tasks, by the last start of a task.
   void link(Index job, int pool, double now);
   void unlink(Index job, int pool);
   Index first_of(const User& user, int pool, const std::vector<Index>& set) const;
   // A choice for any node of a resource, without regard to blocks.
   Index choose_on(Index resource, int pool, double now) const;
+  // The job that steps 1 (`minimum`) or 3 of the rule choose among these classes.
   Index ask(bool minimum, const std::vector<Index>& set, int pool) const;
   Index local(Index job, Index node, int pool, double now, LocalTasks* blocks) const;
   Matching solved(int which, double now, std::span<const double> execution) const;
@@ -210,8 +212,8 @@ class Adaptive {
   std::vector<Job> jobs_;
   std::int64_t sequence_ = 0;  // of the next job
   bool any_minimum_ = false;
-  Index oldest_[2] = {kNone, kNone}, newest_[2] = {kNone, kNone};
-  std::vector<Index> all_;  // classes, all of them
+  Index oldest_[2] = {kNone, kNone}, newest_[2] = {kNone, kNone};  // ends of that list, by pool
+  std::vector<Index> all_;                                         // classes, all of them
   Matching matching_[2];
   std::vector<double> execution_;  // rates that the matchings are for
   bool matched_ = false;

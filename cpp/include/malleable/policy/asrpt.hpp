@@ -1,7 +1,9 @@
-// ASRPT and DSRPT: map tasks as a virtual SRPT would run them, reduce tasks as soon as possible
-// (Zheng, Shroff, Sinha 2013, section VI).
+// ASRPT and DSRPT, for the slotted model (time in steps, a machine does one unit of work a step):
+// map tasks as a virtual SRPT would run them, reduce tasks as soon as possible (Zheng, Shroff,
+// Sinha 2013, section VI).
 //
-// Both keep SRPT without precedence between map and reduce (kernel virtual_srpt), step by step.
+// Both keep the virtual SRPT (the job with the least work left first, without precedence between
+// map and reduce; kernel/virtual_srpt.hpp), step by step.
 //
 // ASRPT (algorithm 1) grants machines in four turns, each in the order of available work: the work
 // left, reduce alone once the last map task has run, ties to the earlier job.
@@ -47,7 +49,7 @@ class PlannedMaps : public SlottedPolicy {
   void forget();
 
  private:
-  struct Planned {
+  struct Planned {  // map tasks of the virtual step
     double key;
     std::int64_t sequence, tasks;
     Index row;
@@ -84,7 +86,7 @@ class Dsrpt final : public SlottedPolicy {
   void state(State& s) override { s(virtual_, handle_, queue_, next_, head_); }
 
  private:
-  struct Batch {
+  struct Batch {  // reduce work of a job that a virtual step has released
     std::int64_t sequence;
     double work;  // infinite: all work that the job has left, also beyond its estimate
     Index row;
@@ -94,10 +96,10 @@ class Dsrpt final : public SlottedPolicy {
   void drop_served();
   void enqueue(const VirtualSrpt::Served& served);
   VirtualSrpt virtual_;
-  std::vector<Index> handle_;
-  std::vector<Batch> queue_, next_;
-  std::size_t head_ = 0;
-  std::vector<Index> place_;  // of a row's grant in this decision
+  std::vector<Index> handle_;        // by row: handle of its job in the virtual SRPT
+  std::vector<Batch> queue_, next_;  // next_: joins the queue at the end of this step
+  std::size_t head_ = 0;             // the first batch that is not served
+  std::vector<Index> place_;         // of a row's grant in this decision
 };
 
 }  // namespace malleable

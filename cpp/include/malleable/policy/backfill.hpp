@@ -48,7 +48,9 @@
 
 namespace malleable {
 
-enum class Reserve : std::uint8_t { kNobody, kFirst, kEach, kBest };
+// The jobs that get a reservation: none (FCFS), the first one (EASY), each (CONSERVATIVE), or as
+// the best order says (AUTO).
+enum class Reserve : std::uint8_t { kNone, kFirst, kEach, kBest };
 
 struct BackfillOptions {
   Reserve reserve = Reserve::kFirst;
@@ -63,7 +65,7 @@ class Backfill final : public ClusterPolicy {
   Style style() const override { return Style::kStarts; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
-  void estimate_said(const ClusterState& state, Index job, Phase, double) override;
+  void stated_time_changed(const ClusterState& state, Index job, Phase, double) override;
   bool listens() const override { return apart_; }
   void task_finished(const ClusterState& state, Index job, Phase p, Index node, double) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
@@ -75,9 +77,9 @@ class Backfill final : public ClusterPolicy {
     double key = 0.0;
     Index rank = 0, job = 0;
     Phase phase = kMap;
-    std::int64_t width = 1, tasks = 0;  // tasks that may start
-    double seconds = 0.0, since = 0.0, weight = 1.0;
-    double overdue = 0.0;  // time from which it goes first
+    std::int64_t width = 1, tasks = 0;                // tasks that may start
+    double seconds = 0.0, since = 0.0, weight = 1.0;  // requested; time since which it waits
+    double overdue = 0.0;                             // time from which it goes first
   };
   struct Bundle {  // running tasks that are expected to end together
     double end;
@@ -122,7 +124,7 @@ class Backfill final : public ClusterPolicy {
     std::uint64_t partitions;
     std::vector<Index> nodes;
   };
-  struct Room {
+  struct Room {  // free slots, memory and GPUs
     std::vector<NodeRoom> cell;
     std::int64_t free = 0;  // slots of all cells
   };
@@ -145,7 +147,7 @@ class Backfill final : public ClusterPolicy {
   void reorder(const ClusterState& state, Pool& pool);
   void age_usage(double now);
   void make_cells(const ClusterView& cluster);
-  void look_at_room(const ClusterState& state, int pool);
+  void count_free(const ClusterState& state, int pool);
   std::int64_t fit(const NodeRoom& room, std::size_t cell, const TaskNeeds& needs) const {
     return needs.may_run_in(cells_[cell].partitions) ? room.fit(needs) : 0;
   }
@@ -170,21 +172,23 @@ class Backfill final : public ClusterPolicy {
   double put_first(const Pool& pool, Play& play, double now) const;
   void count_left(const Pool& pool);
   void choose(Pool& pool, double now);
-  void hold(Pool& pool, const Play& play);
-  void tell(int pool, std::vector<Start>& found);
+  void keep_reservations(Pool& pool, const Play& play);
+  void list_starts(int pool, std::vector<Start>& found);
 
   BackfillOptions options_;
   Pool pools_[2];
   std::vector<Job> jobs_;
-  double first_ = kInfinity;  // arrival
-  std::vector<Usage> usage_;  // by user
-  double aged_ = 0.0;
+  double first_ = kInfinity;         // arrival
+  std::vector<Usage> usage_;         // by user
+  double aged_ = 0.0;                // time up to which usage is counted
   double asked_ = 0.0, used_ = 0.0;  // slot-seconds of ended bundles: requested, and used
   std::vector<Cell> cells_;
   // nodes differ, so it matters on which node a job runs
   bool apart_ = false;
   std::vector<Index> cell_of_;                      // by node
   std::vector<std::pair<Index, Taken>> announced_;  // jobs that start, and their cells
+  // Room now; in a pass; beside the reservations, when they begin; at a time that is tried; in a
+  // play; and during all of a job's seconds (CONSERVATIVE).
   Room room_, passed_, later_, then_, played_, window_;
   std::vector<double> shadow_;  // by cell: when its reservation begins
   std::vector<Play> plays_;

@@ -1,8 +1,10 @@
 // The schedulers that FLEX is measured against (Wolf et al. 2010, sections 1 and 4).
 //
 // FIFO packs by arrival and obeys maxima only. FAIR shares slots by integer water-filling, again at
-// every completion. WDEQ is FAIR with weights and knows no sizes (see water_filling.hpp). FIFO: O(J
-// log J). FAIR, WDEQ: O(J) a completion. Kernels: malleable_packing, water_filling, lower_bound.
+// every completion: all jobs get the same number of slots, and slots that a job cannot use go to
+// the others. WDEQ is FAIR with weights and knows no sizes (water_filling.hpp). For J jobs FIFO
+// takes O(J log J), FAIR and WDEQ O(J) a completion. Kernels: malleable_packing, water_filling,
+// lower_bound.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The adaptive scheduler on a cluster: passes events to policy/adaptive, which has the rules, and
-// chooses jobs for nodes with a free slot.
+// The adaptive scheduler on a cluster (Rasooli and Down 2011: linear programs match classes of jobs
+// with resources, that is, types of nodes): passes events to policy/adaptive, which has the rules,
+// and chooses jobs for nodes with a free slot.
 //
 // Resources are groups of nodes with equal slots, rate, storage and link, or single nodes. Jobs are
 // of one class if their users have equal priority and they are runs of one program. If programs are
@@ -12,8 +13,8 @@
 //
 // Nodes that come or leave, and slots that change, count from the next decision or choice on.
 //
-// If the matcher throws, the next decision or choice throws it on, and the one after that solves
-// the programs again.
+// If the matcher (the caller's function that solves the programs) throws, the next decision or
+// choice throws it on, and the one after that solves the programs again.
 //
 // A decision gives free slots by the same rule, as if they were spread over the nodes like all
 // slots: O(jobs + nodes), plus a choice for each free slot while tasks wait. Policies:
@@ -45,7 +46,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState& state, Index job) override;
-  void estimate_said(const ClusterState& state, Index job, Phase p, double before) override;
+  void stated_time_changed(const ClusterState& state, Index job, Phase p, double before) override;
   void check_node_rates(const ClusterState& state, std::span<const double> rates) const override;
   // The job's class stays, because its arrival was counted there.
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
@@ -87,7 +88,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   std::vector<Index> example_;       // one node of each resource
   std::vector<double> seconds_;
   std::vector<std::int64_t> free_;
-  std::vector<Index> told_[2];  // by pool: jobs to which the last decision gave free slots
+  std::vector<Index> given_[2];  // by pool: jobs to which the last decision gave free slots
   // Workspace of a decision: by job the slots that it gives, and the free slots left.
   std::vector<double> more_;
   std::vector<Index> before_;

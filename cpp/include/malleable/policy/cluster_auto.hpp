@@ -1,10 +1,12 @@
-// AUTO on generic slots: FLEX's shares for jobs, FlowFlex's order for flows.
+// AUTO on generic slots (which run maps and reduces): FLEX's shares for jobs, FlowFlex's order for
+// flows.
 //
-// FLEX sees only ready jobs, that is, one stage of a flow of several jobs: a long flow's last stage
-// looks like a short job, and a short flow's first stage hides the work behind it. So while a job
-// of such a flow is present, whole flows are ordered (policy/cluster_flow), and free slots go by
-// that order, also to stages that become ready between two decisions; single jobs count as flows of
-// one job. Otherwise AUTO decides as without flows (policy/cluster_epoch).
+// FLEX sees only ready jobs, that is, one stage (the jobs that may run now) of a flow of several
+// jobs: a long flow's last stage looks like a short job, and a short flow's first stage hides the
+// work behind it. So while a job of such a flow is present, whole flows are ordered
+// (policy/cluster_flow), and free slots go by that order, also to stages that become ready between
+// two decisions; single jobs count as flows of one job. Otherwise AUTO decides as without flows
+// (policy/cluster_epoch).
 //
 // FlowFlex knows no minima: while a job with a minimum is present, FLEX serves stages.
 //
@@ -49,7 +51,7 @@ class ClusterAuto final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
 
  private:
-  void look_at_minima(const ClusterState& state, std::span<const Index> jobs);
+  void note_minima(const ClusterState& state, std::span<const Index> jobs);
   bool has_minimum(const ClusterState& state, Index job) const;
   void hand_over(const ClusterState& state);
 
@@ -58,8 +60,8 @@ class ClusterAuto final : public ClusterPolicy {
   bool by_flow_ = false;  // policy/cluster_flow decides
   // Present jobs with a minimum; kept only while a flow of several jobs is present.
   std::vector<std::uint8_t> guaranteed_;
-  std::int64_t minima_ = 0;
-  bool watches_ = false;
+  std::int64_t minima_ = 0;  // their number
+  bool watches_ = false;     // they are kept
 };
 
 }  // namespace malleable

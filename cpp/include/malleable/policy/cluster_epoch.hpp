@@ -1,16 +1,17 @@
 // FLEX, FAIR, WDEQ and FIFO on a cluster: epochs of maps and of reduces (Wolf et al. 2010, section
-// 4.2).
+// 4.2). An epoch (policy/epoch.hpp) is an object that decides the slots of present jobs.
 //
-// Each pool of slots has an epoch of its own, which sees a job while a phase of it is ready there:
-// its work left as estimated, as many slots at most as it has unfinished tasks. Ties go to the job
-// whose phase became ready first, then to the one that arrived first. Between users, slots are
-// shared first: water-filling weighted by priority over what their jobs could use, each user's
-// minimum first (policy/user_shares); then each user has an epoch. A decision costs what the
-// epochs' do and O(log n) for each job that changed. FIFO over all users needs no decisions: jobs
-// rank by arrival. Jobs with a stated p below 1 share slots by policy/concave, except with FAIR and
-// WDEQ without start conditions and pool minima. A phase that starts together waits in its epoch
-// (policy/epoch/start), and its user has at least the minima of such phases that have started.
-// Kernels: power_shares, incremental_order; policies: epoch.
+// Each pool (the slots of one kind: 0 maps, 1 reduces; generic slots, which run both, are pool 0)
+// has an epoch of its own, which sees a job while a phase of it is ready there: its work left as
+// estimated, as many slots at most as it has unfinished tasks. Ties go to the job whose phase
+// became ready first, then to the one that arrived first. Between users, slots are shared first:
+// water-filling weighted by priority over what their jobs could use, each user's minimum first
+// (policy/user_shares); then each user has an epoch. A decision costs what the epochs' do and O(log
+// n) for each job that changed. FIFO over all users needs no decisions: jobs rank by arrival. Jobs
+// with a stated p below 1 share slots by policy/concave, except with FAIR and WDEQ without start
+// conditions and pool minima. A phase that starts together waits in its epoch (policy/epoch/start),
+// and its user has at least the minima of such phases that have started. Kernels: power_shares,
+// incremental_order; policies: epoch.
 //
 // AUTO is FLEX that fills targets in its order and uses what ended tasks have shown
 // (scheduler/job_estimates). It does so if its order is Smith's and all minima are guarantees of
@@ -77,7 +78,7 @@ class ClusterEpoch final : public ClusterPolicy {
 
  private:
   static constexpr std::int64_t kAbsent = -1;
-  struct Placed {
+  struct Placed {  // a job in the order by size; s of its tasks do s^p
     double key, low, most, given, p;
     Index rank, job;
     std::int64_t stamp;
@@ -86,7 +87,7 @@ class ClusterEpoch final : public ClusterPolicy {
       return key != other.key ? key < other.key : rank < other.rank;
     }
   };
-  struct Share {
+  struct Share {  // of a user, or of all users
     Epoch epoch;
     std::vector<Index> job;  // by id
     // jobs by size, if slots are shared by size; rebuilt from the epoch's jobs when a state is read
@@ -99,7 +100,7 @@ class ClusterEpoch final : public ClusterPolicy {
     void state(State& s) { s(epoch, job, most, wide, changed, before); }
   };
 
-  void look_at_kinds(const ClusterState& state);
+  void note_kinds(const ClusterState& state);
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);
   void tell_changes(int pool, Share& share, std::size_t first_new);
@@ -124,9 +125,11 @@ class ClusterEpoch final : public ClusterPolicy {
   EpochOptions options_;
   bool at_least_one_, by_user_;
   bool depends_on_time_ = false, time_matters_ = false;
-  bool sizeless_ = false, follows_objective_ = false;  // shares need no sizes
-  bool starts_ = false;                                // some phase may have a start condition
+  bool sizeless_ = false;  // shares need no sizes
+  bool follows_objective_ = false;
+  bool starts_ = false;  // some phase may have a start condition
   double pool_minimum_;
+  // uses what was learnt; may share slots by size, with these options; with the present jobs
   bool asks_, may_share_ = false, can_share_ = false;
   std::vector<Share> shares_[2];               // by pool and user
   std::vector<std::int64_t> id_[2], most_[2];  // by job
@@ -136,8 +139,8 @@ class ClusterEpoch final : public ClusterPolicy {
   std::vector<std::uint8_t> stale_[2];
   std::array<bool, 2> few_{true, true};  // no more jobs than slots, at the last decision
   std::vector<Index> asked_[2];          // by program, who shows what its tasks take
-  std::vector<std::int64_t> placed_[2];
-  std::int64_t stamps_ = 0;
+  std::vector<std::int64_t> placed_[2];  // that stamp
+  std::int64_t stamps_ = 0;              // the last stamp
   PowerShares by_size_;
   ComingLoad coming_;
   std::vector<Index> changed_;

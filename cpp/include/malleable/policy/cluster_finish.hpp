@@ -71,10 +71,10 @@ class ClusterFinish final : public ClusterPolicy {
   void put(const ClusterState& state, Index job, int pool);
   void take_out(Index job, int pool);
   void put_all(const ClusterState& state);
-  void look_at_loads();
+  void sort_loads();
   double best_seconds(const ClusterState& state, Index job, Phase p) const;
   const Places* below_minimum(const ClusterState& state, int pool) const;
-  void look_at_free(const ClusterState& state, Index node, int pool);
+  void list_free(const ClusterState& state, Index node, int pool);
   Index fastest_free(const ClusterState& state, Index job, Phase p) const;
   Index near_block(const ClusterState& state, Index job, Index like, int pool);
   Choice best_of(const ClusterState& state, const Places& jobs, int pool, bool needy);
@@ -91,16 +91,16 @@ class ClusterFinish final : public ClusterPolicy {
   // By pool and job: its key in the order, and its user there.
   std::vector<double> key_[2];
   std::vector<std::size_t> user_[2];
-  std::vector<std::uint8_t> inside_[2];
-  std::vector<Index> free_;    // by kind: a node with a free slot in the present choice
-  std::vector<double> ahead_;  // by kind: W in the present choice
+  std::vector<std::uint8_t> inside_[2];  // whether it is in the order
+  std::vector<Index> free_;              // by kind: a node with a free slot in the present choice
+  std::vector<double> ahead_;            // by kind: W in the present choice
   // by job: the time since which it waits for a node with its blocks; -1: it does not
   std::vector<double> skipped_;
   double again_ = kInfinity;  // the time at which the first of those takes any node
   // By node: seconds that a slot takes for the blocks there; by kind: its nodes in that order.
   std::vector<double> load_;
   std::vector<Places> least_;
-  std::vector<Index> told_[2];
+  std::vector<Index> given_[2];  // by pool: jobs to which the last decision gave free slots
 };
 
 }  // namespace malleable

@@ -1,5 +1,5 @@
-// FlowFlex on a cluster with generic slots: whole flows, epoch by epoch (Nagarajan et al. 2013,
-// section 5.2).
+// FlowFlex on a cluster with generic slots (which run maps and reduces): whole flows, epoch by
+// epoch (Nagarajan et al. 2013, section 5.2).
 //
 // An epoch of flows (policy/flow_epoch) orders the flows. This file turns cluster jobs into its
 // jobs. When the first job of a flow comes, the whole flow is added. There the map phase and the
@@ -12,14 +12,15 @@
 //
 // Jobs are ranked flow by flow in the epoch's order, within a flow the longest path first. Jobs
 // that wait for others or have not come are ranked, too, so that a job that becomes ready between
-// two decisions takes free slots by its rank at once. If the order is one of prices, ranks are
-// prices, so that the ranks of unchanged flows stay.
+// two decisions takes free slots by its rank at once. If the order is one of prices (work left over
+// weight), ranks are prices, so that the ranks of unchanged flows stay.
 //
-// The literal policy uses the slots of its epoch as targets. With `targets`, ranks are given as
-// precedence, beside targets that show what the order leads to. That is for policy/cluster_auto,
-// which has targets at other times and says when to start. With `by_user` users share the slots
-// first (policy/user_shares); then each user has an epoch; a flow belongs to its first job's user.
-// O(jobs + parents) a decision, beside the epoch's. Policies: flow_epoch, user_shares.
+// The literal policy (FlowFlex as printed) uses the slots of its epoch as targets (slots that jobs
+// should have). With `targets`, ranks are given as precedence, beside targets that show what the
+// order leads to. That is for policy/cluster_auto, which has targets at other times and says when
+// to start. With `by_user` users share the slots first (policy/user_shares); then each user has an
+// epoch; a flow belongs to its first job's user. O(jobs + parents) a decision, beside the epoch's.
+// Policies: flow_epoch, user_shares.
 #pragma once
 
 #include <array>

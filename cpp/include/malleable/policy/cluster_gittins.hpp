@@ -38,7 +38,7 @@ class ClusterGittins final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
 
  private:
-  struct Row {
+  struct Row {  // a job
     std::size_t user;
     double rank, most;
     Index place, job;
@@ -46,7 +46,7 @@ class ClusterGittins final : public ClusterPolicy {
   template <typename Tell>
   void rank(const ClusterState& state, int pool, const Tell& tell);
   double rank_of(const ClusterState& state, Index job, int pool) const;
-  void look_at_history(const ClusterState& state);
+  void update_indices(const ClusterState& state);
   void share(const ClusterState& state, int pool, Answer& answer);
 
   bool by_user_;

@@ -31,7 +31,7 @@
 
 namespace malleable {
 
-struct PhaseState {
+struct PhaseState {          // of a phase of a job
   std::int64_t total = 0;    // tasks
   std::int64_t waiting = 0;  // tasks not started yet, or to be run again; ready or not
   std::int64_t running = 0;
@@ -91,8 +91,8 @@ struct ClusterState {
   std::vector<Index> changed[2];
   std::int64_t slots[2] = {0, 0};  // slots of nodes that are up
   std::int64_t free[2] = {0, 0};
-  std::vector<std::int64_t> free_on[2];  // by node
-  std::vector<std::int64_t> user_running;
+  std::vector<std::int64_t> free_on[2];    // by node
+  std::vector<std::int64_t> user_running;  // by user: running tasks
   Learned learned;
   // By job, if programs are given: the mean of p from its program's tasks; and for all present jobs
   // together the chances of p on the grid. Kept only for policies that read them.
@@ -115,12 +115,13 @@ struct ClusterState {
       };
       return {square(doubt[2 * job + p]), square(learned.scatter[p] * learned.scatter[p])};
     }
-    const auto told = static_cast<double>(s.timed);
-    if (told < 2.0) return {kInfinity, kInfinity};
-    const double square = deviation[2 * job + p] / (told - 1.0);
-    return {square / told, square};
+    const auto timed = static_cast<double>(s.timed);
+    if (timed < 2.0) return {kInfinity, kInfinity};
+    const double square = deviation[2 * job + p] / (timed - 1.0);
+    return {square / timed, square};
   }
 
+  // p of a job, if s of its tasks do s^p; and the chances of p for all present jobs.
   double exponent_of(Index job) const { return exponent.empty() ? learned.speedup : exponent[job]; }
   const SpeedupCurve& exponents_here() const {
     return exponent.empty() ? learned.speedups : exponents;
@@ -206,7 +207,7 @@ class ClusterPolicy {
   virtual void job_arrived(const ClusterState&, Index /*job*/) {}
   virtual void job_finished(const ClusterState&, Index /*job*/) {}
   // The stated time of a task of a present job has changed; the estimate was `before`.
-  virtual void estimate_said(const ClusterState&, Index /*job*/, Phase, double /*before*/) {}
+  virtual void stated_time_changed(const ClusterState&, Index /*job*/, Phase, double /*before*/) {}
   // Checks the node_rates of jobs that will come, by job, phase and type of nodes. Throws if the
   // policy does not read rates, or if they differ between nodes that the policy treats as equal.
   virtual void check_node_rates(const ClusterState&, std::span<const double> /*rates*/) const {
@@ -306,12 +307,14 @@ class ClusterPolicy {
   // The policy that replaces it in a scheduler when a rigid job comes, or a job with node_rates;
   // null: none.
   ClusterPolicy* queue() const { return queue_.get(); }
-  ClusterPolicy* unlike() const { return unlike_.get(); }
+  ClusterPolicy* for_node_rates() const { return for_node_rates_.get(); }
   void set_queue(std::unique_ptr<ClusterPolicy> queue) { queue_ = std::move(queue); }
-  void set_unlike(std::unique_ptr<ClusterPolicy> unlike) { unlike_ = std::move(unlike); }
+  void set_for_node_rates(std::unique_ptr<ClusterPolicy> policy) {
+    for_node_rates_ = std::move(policy);
+  }
 
  private:
-  std::unique_ptr<ClusterPolicy> queue_, unlike_;
+  std::unique_ptr<ClusterPolicy> queue_, for_node_rates_;
 };
 
 }  // namespace malleable

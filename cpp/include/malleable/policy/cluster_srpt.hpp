@@ -1,5 +1,5 @@
 // Shortest-first policies of other papers on a cluster, all on estimated work left, in seconds of
-// all slots of a phase.
+// all slots of a phase. A pool is the slots of one kind (0: maps, or generic slots; 1: reduces).
 //
 //   SRPT       least work left, map and reduce together
 //   MaxSRPT    least max(map, reduce) left (Lin et al. 2013, section 4.1; reduce work with its
@@ -76,8 +76,8 @@ class ClusterSrpt final : public ClusterPolicy {
   double seconds(const ClusterState& state, double work, Phase p) const;
   double left(const ClusterState& state, Index job, Phase p) const;
   double key(const ClusterState& state, Index job, int pool) const;
-  void spoil(Index job);
-  void look_for_stale(const ClusterState& state, int pool);
+  void mark_stale(Index job);
+  void mark_changed(const ClusterState& state, int pool);
   void forget_stale(int pool);
   void rank(const ClusterState& state, int pool, Answer& answer);
   void collect(const ClusterState& state, int pool, Answer& answer);
@@ -90,7 +90,7 @@ class ClusterSrpt final : public ClusterPolicy {
   VirtualCluster virtual_;
   // For answers in slots: the jobs that want slots of a pool, in order.
   IncrementalOrder<Row> order_[2];
-  std::vector<std::uint8_t> inside_[2];
+  std::vector<std::uint8_t> inside_[2];  // by job: it is in order_
   // Jobs that are present, and jobs whose keys may have changed since the pool's last decision; the
   // slots at that decision.
   std::vector<std::uint8_t> here_, is_stale_[2];

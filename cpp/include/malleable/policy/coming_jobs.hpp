@@ -1,5 +1,5 @@
-// The mean number of jobs in the system that came after the first decision: an epoch learns it from
-// its loop.
+// The mean number of jobs in the system that came after the first decision: an epoch (the object
+// that decides the slots of present jobs in a loop) learns it from its loop.
 //
 // Only jobs that were added after the time of the first decision count, so that a batch has none.
 // The last 500 arrivals count most. O(1) an event.
@@ -41,7 +41,7 @@ class ComingJobs {
 
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  static constexpr double kKept = 1.0 - 1.0 / 500.0;
+  static constexpr double kKept = 1.0 - 1.0 / 500.0;  // weight of the past at each arrival
 
   std::int64_t first_ = kNever;       // id of the first job that came later
   std::int64_t here_ = 0, were_ = 0;  // present jobs that came later, now and at the last decision

@@ -1,15 +1,15 @@
-// Policies of jobs whose speed-up is not linear (model/speedups), by shares or gains
-// (shared_packing).
+// Policies of jobs whose speed-up is not linear (model/speedups.hpp: s^p on s slots, or a table of
+// rates), by shares or gains (kernel/shared_packing.hpp).
 //
 // FIFO, FAIR and WDEQ share as for linear jobs. heSRPT (Berg, Vesilo, Harchol-Balter 2020) serves
 // the least work left first, with shares by the mean exponent. FLEX tries the objective's order
 // with shares from equal to very unequal, and the slots of the resource allocation problem, which
 // stays convex; then it raises and lowers shares of single jobs while effort lasts. Without effort
 // it uses for a maximum those slots, and for a sum the order and the mean exponent, with more equal
-// shares while jobs keep coming, or gains if speed-ups differ. Decisions use the hulls of tables;
-// progress, ends and values use the tables. O(J^2) a candidate, O(J log J) a decision without
-// effort. With many jobs only as many fixed rules are tried as take about a second; further rules
-// count as effort.
+// shares while jobs keep coming, or gains if speed-ups differ. Decisions use the hulls of tables
+// (the least concave rates above them); progress, ends and values use the tables. For J jobs O(J^2)
+// a candidate, O(J log J) a decision without effort. With many jobs only as many fixed rules are
+// tried as take about a second; further rules count as effort.
 //
 // Gains need the value of a job: what one unit of its work less saves. If a slot costs l a second
 // when the job ends, the value is the least (weight + l s) / rate(s) over slot counts s: shares by
@@ -88,7 +88,8 @@ class Concave {
     std::vector<double>& factors() { return value.empty() ? share : value; }
   };
 
-  void look(const Task& task, bool for_bound);
+  // Computes limited_, relaxed_ and the hulls.
+  void prepare(const Task& task, bool for_bound);
   const Problem& limits(const Task& task) const;
   double mean_exponent(const Task& task) const;
   bool alike(const Task& task) const;
@@ -136,8 +137,8 @@ class Concave {
   LowerBound lower_bound_;
   Flex flex_;
   KeySort sorter_;
-  Choice choice_;  // of the last decision
-  std::vector<double> completion_, absolute_, slope_, key_;
+  Choice choice_;                                            // of the last decision
+  std::vector<double> completion_, absolute_, slope_, key_;  // workspace
 };
 
 }  // namespace malleable

@@ -1,4 +1,5 @@
-// The decision of a scheduler's loop: slots now, from state that is kept between decisions.
+// The decision of a scheduler's loop: the slots of each present job now, from state that is kept
+// between decisions.
 //
 // An epoch has a table of jobs (epoch/job_table), the slots that they hold (epoch/grants), and
 // rules that decide. At every decision the objective, the policy and the jobs select the rule: one
@@ -45,8 +46,8 @@ class alignas(kLine) Epoch {
   void set_penalty(CustomPenalty custom) { at_.custom = custom; }
   // Says that no jobs will come; otherwise decisions with a period expect jobs as they came before.
   // Not part of the state.
-  void expect_nobody();
-  // From now on the work left is told; it starts from the guesses. Not part of the state.
+  void expect_no_arrivals();
+  // From now on callers say the work left; it starts from the guesses. Not part of the state.
   void know_sizes() { at_.options.unknown = false; }
   // Says that all jobs have started: minima count even if the policy ignores them. Not part of the
   // state.
@@ -170,7 +171,7 @@ class alignas(kLine) Epoch {
   void choose();
   void decide_nothing();
 
-  Scene at_;
+  Scene at_;  // the jobs, slots, options and time that all rules read
   std::uint64_t version_ = 0, decided_ = 0;  // at present, and at the last decision
   std::unique_ptr<KeyRule> keys_;            // null: no key can decide
   std::unique_ptr<Start> start_;             // null: no job has a start condition

@@ -1,5 +1,6 @@
-// The fair scheduler in slots (Zheng, Shroff, Sinha 2013, section VII): equal shares of all
-// machines for the waiting jobs; machines that a job cannot use go to the others.
+// The fair scheduler of the slotted model, in which a machine does one unit of work a step (Zheng,
+// Shroff, Sinha 2013, section VII): equal shares of all machines for the waiting jobs; machines
+// that a job cannot use go to the others.
 //
 // Integer water-filling: a job with r running and w waiting tasks gets clamp(level, r, r + w)
 // machines in all; machines left over go one each to the oldest jobs that can use one more. O(n log
@@ -27,7 +28,7 @@ class FairShare final : public SlottedPolicy {
 
     void state(State& s) { s(sequence, row); }
   };
-  struct Claim {
+  struct Claim {  // a job and its range of machines
     std::int64_t low, high;
     Index row;
   };

@@ -1,16 +1,18 @@
 // FLEX (Wolf, Rajan, Hildrum, Khandekar, Kumar, Parekh, Wu, Balmin: Middleware 2010): any penalty,
 // sum or max, on top of a fair scheduler's minima.
 //
-// Decides: a priority order for the malleable packing scheme. The generic order is that of
-// completions in the moldable optimum (resource allocation); specific orders follow from slopes and
-// due dates; each is packed, and the best is improved by local search (sums, gangs). If there are
-// deadlines, the first candidate packs their order so that deadlines that can be met are met
-// (laxity_packing). For max objectives the exact deadline test gives the optimum and, where no
-// order attains it, water-filling a schedule that does. Strict deadlines: the same test says
-// whether all can be met, water-filling meets them; otherwise a miss costs its weight
-// (strict_deadlines.hpp). Kernels: resource_allocation, priority_orders (on_time_set),
+// Decides: a priority order for the malleable packing scheme (each job gets slots in the order, up
+// to its maximum, again at every completion). The generic order is that of completions in the
+// moldable optimum, with slots fixed for each job's life (resource allocation); specific orders
+// follow from slopes and due dates; each is packed, and the best is improved by local search (sums,
+// gangs). If there are deadlines, the first candidate packs their order so that deadlines that can
+// be met are met (laxity_packing). For max objectives the exact deadline test (demand_bound) gives
+// the optimum, the least *level* (value of the objective) whose deadlines can all be met, and if no
+// order attains it, water-filling (deadline_packing) a schedule that does. Strict deadlines: the
+// same test says whether all can be met, water-filling meets them; otherwise a miss costs its
+// weight (strict_deadlines.hpp). Kernels: resource_allocation, priority_orders (on_time_set),
 // malleable_packing, laxity_packing, order_search, demand_bound, deadline_packing, lower_bound. O(J
-// log J) per order or candidate.
+// log J) per order or candidate for J jobs.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +36,8 @@ namespace malleable {
 
 // Default number of candidates after the fixed orders, for up to 2,000 jobs.
 inline constexpr std::uint64_t kDefaultEffort = 4000;
-// How many candidates the prices of steps count for, all stages together. They help most with many
-// jobs.
+// How many candidates the prices of steps (flex_prices.cpp) count for, all stages together. They
+// help most with many jobs.
 inline constexpr std::uint64_t kPricedSteps = 60;
 // With more jobs with steps than this, fewer candidates are tried between: only sets that spare
 // some slots, and orders only at the end of a stage of prices.
@@ -146,8 +148,8 @@ class Flex {
   Problem rest_;                         // instance after these slots
   Scratch<Index> order_;
   std::vector<PackedOrder> starts_;  // the orders tried, by score
-  std::vector<Score> scores_;
-  std::uint64_t left_ = 0;  // effort left
+  std::vector<Score> scores_;        // of them
+  std::uint64_t left_ = 0;           // effort left
 };
 
 }  // namespace malleable

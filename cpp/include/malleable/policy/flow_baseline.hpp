@@ -1,6 +1,5 @@
-// The schedulers that FlowFlex is measured against, as ready lists (Nagarajan et al. 2013, section
-// 5.1): FIFO serves flows by arrival, FAIR shares slots equally over all ready jobs. Both see only
-// ready jobs.
+// The schedulers that FlowFlex is measured against (Nagarajan et al. 2013, section 5.1): FIFO
+// serves flows by arrival, FAIR shares slots equally over all ready jobs. Both see only ready jobs.
 #pragma once
 
 #include "malleable/policy/flow_plan.hpp"

@@ -1,12 +1,12 @@
-// The decision of a scheduler's loop over flows: slots now, from state that is kept (Nagarajan et
-// al. 2013, section 5.2).
+// The decision of a scheduler's loop over flows (graphs of jobs, some of which wait for others):
+// the slots of each ready job now, from state that is kept (Nagarajan et al. 2013, section 5.2).
 //
 // An epoch has a table of flows (epoch/flow_table), data derived from each flow (epoch/flow_study),
 // and a rule (epoch/flow_rule). The rule orders the flows; then slots go to the jobs that are
-// ready, flow by flow, within a flow the longest path first, each up to its maximum: the present
-// instant of FlowFlex's list. Derived data are computed again only for changed flows. O(jobs) to
-// hand out the decision, O(jobs + parents) of the changed flows, beside the cost of the rule. A
-// decision may be held for a period (epoch/flow_periodic).
+// ready, flow by flow, within a flow the longest path first, each up to its maximum, as in a list
+// schedule of FlowFlex (policy/flowflex). Derived data are computed again only for changed flows.
+// O(jobs) to hand out the decision, O(jobs + parents) of the changed flows, beside the cost of the
+// rule. A decision may be held for a period (epoch/flow_periodic).
 //
 // Only finish() ends a job. Until then a job whose work has run out holds a slot, capacity
 // permitting, counts as ending now and keeps its children waiting. Two phases of a job
@@ -92,7 +92,7 @@ class FlowEpoch {
 
  private:
   void begin(double now, std::optional<std::int64_t> slots, std::optional<double> period);
-  // FlowFlex with some speed-up below linear.
+  // FlowFlex with some speed-up below linear: slots go to the jobs that gain most by them.
   bool by_gains() const { return !at_.options.baseline && at_.table.curved(); }
   void count_held(double now);
   void order_flows();
@@ -100,7 +100,7 @@ class FlowEpoch {
   void serve_by_gains(FlowShares& to);
   void report();
 
-  FlowScene at_;
+  FlowScene at_;  // the flows, slots, options and time that all rules read
   std::unique_ptr<FlowRule> rule_;
   FlowInstance seen_;
   FlowPeriodic periodic_;

@@ -1,11 +1,12 @@
 // The order of many flows whose penalties are lines: by prices, which a flow keeps while it does
 // not change (Nagarajan et al. 2013, section 5.2).
 //
-// Flows count as malleable jobs and are ordered by variations of Smith's ratio, as in
-// flow_order.hpp:
+// Flows count as malleable jobs and are ordered by variations of Smith's ratio (work over the rate
+// at which the penalty rises), as in flow_order.hpp; a flow's parallelism is the mean number of
+// slots that it can use:
 //     log(work / rate) + e log(parallelism / slots), e one of kExponents.
 // The cheapest e is found by packing kSample evenly spread flows, on slots in proportion to their
-// part of the work. O(F), and six packings of the sample. Kernel: malleable_packing.
+// part of the work. O(F) for F flows, and six packings of the sample. Kernel: malleable_packing.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,10 @@
 // The ready list that an order of flows makes, and what it costs: flow by flow in the order, within
 // a flow the longest path first (Nagarajan et al. 2013, section 5.2).
 //
-// FlowEpoch and FlowFlex on a cluster compare orders by these lists while there are few jobs, and
-// serve the jobs of a flow in the order of its line. begin() takes O(jobs log jobs), a list as in
-// kernel ready_list.
+// In a ready list, the jobs that may start get slots by rank, each up to its maximum
+// (kernel/ready_list.hpp). FlowEpoch and FlowFlex on a cluster compare orders by these lists while
+// there are few jobs, and serve the jobs of a flow in the order of its line. begin() takes O(jobs
+// log jobs), a list as in kernel/ready_list.hpp.
 #pragma once
 
 #include <span>
@@ -20,6 +21,7 @@ class FlowLists {
   void begin(const FlowProblem& problem);
   // Jobs of a flow, the longest path first.
   std::span<const Index> line(std::size_t flow) const;
+  // The objective of the list of an order of flows.
   double value(std::span<const Index> order, const Penalties& penalties, Aggregate aggregate);
 
  private:

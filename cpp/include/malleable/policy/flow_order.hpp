@@ -3,15 +3,17 @@
 //
 // Decides: which flow goes first. Flows count as malleable jobs with their work left, and with
 // their mean parallelism as maximum: work over the larger of critical path and time of all work on
-// all slots. For these jobs, several fixed orders are packed and the cheapest is taken (sums), or
-// the order is that of the deadlines of the best level (maxima). The orders of sums are variations
+// all slots. For these jobs, several fixed orders are packed (slots go to jobs in the order) and
+// the cheapest is taken (sums), or the order is that of the deadlines of the best level, the least
+// value of the objective whose deadlines can all be met (maxima). The orders of sums are variations
 // of Smith's ratio: a narrow flow, which cannot catch up, goes before a wide one of as much work,
 // the more so the larger the exponent (ours: FlowFlex plans everything), and a flow that has time
 // until its penalty rises is postponed, as in apparent tardiness cost; then the flow with the least
-// slack first, and the on-time set. With many flows, if only the exponent is to be chosen, a sample
-// is packed (flow_front.hpp). While there are few jobs, the lists that the orders make are
-// compared, and the order of the last decision is compared, too. Kernels: priority_orders,
-// malleable_packing, and demand_bound by way of flex. O(F log F) an order.
+// slack first, and the on-time set (flows that can all meet their deadlines). With many flows, if
+// only the exponent is to be chosen, a sample is packed (flow_front.hpp). While there are few jobs,
+// the lists that the orders make are compared, and the order of the last decision is compared, too.
+// Kernels: priority_orders, malleable_packing, and demand_bound by way of flex. O(F log F) an order
+// of F flows.
 #pragma once
 
 #include <algorithm>

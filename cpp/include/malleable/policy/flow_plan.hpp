@@ -1,5 +1,6 @@
 // The plan of a set of flows, and the steps that all policies of flows share: schedules from
-// recipes, completions from pieces, value, bound and speed.
+// recipes (how a schedule is made, kernel/flow_search.hpp), completions from pieces, value, bound
+// and speed.
 #pragma once
 
 #include <limits>
@@ -15,15 +16,15 @@ namespace malleable {
 struct FlowPlan {
   Status status = Status::kOk;
   double value = 0.0, lower_bound = -kInfinity;
-  // Least speed at which the value would be the bound; NaN if flows arrive later, because times
-  // then do not shrink together.
+  // How many times as fast the slots would have to be for the value to be the bound; NaN if flows
+  // arrive later, because times then do not shrink together.
   double speed = std::numeric_limits<double>::quiet_NaN();
-  // value of the literal policy, if computed (policy/flowflex)
+  // value of FlowFlex's schedule as printed, if computed (policy/flowflex)
   double literal_value = std::numeric_limits<double>::quiet_NaN();
-  std::vector<Index> order;             // of flows
-  std::vector<double> flow_completion;  // absolute
-  std::vector<double> start, completion;
-  std::vector<std::int64_t> allocation;
+  std::vector<Index> order;               // of flows
+  std::vector<double> flow_completion;    // absolute
+  std::vector<double> start, completion;  // of jobs, absolute
+  std::vector<std::int64_t> allocation;   // slots of jobs now
   Pieces pieces;
   std::uint64_t candidates = 0;
 

@@ -2,11 +2,13 @@
 // penalty, sum or max, with guarantees.
 //
 // Decides: an order of flows and how a schedule is made from it. The authors' own way (literal):
-// chains of pseudo-jobs (stage 1), deadlines from half of each flow's work in a minimum-cost flow
-// (sums) or from bracket and bisection (max), the greedy in the order of those deadlines (stage 2),
-// back to the jobs by the wrap-around rule (stage 3). Around it: other shares than one half, orders
-// from the flows as malleable jobs, the choice of steps behind the step bound, ready lists in place
-// of the greedy, then local search over orders of flows and over keys of jobs. The best schedule is
+// chains of pseudo-jobs (stage 1, flow_chains.hpp), deadlines from half of each flow's work in a
+// minimum-cost flow (sums) or from bracket and bisection (max), the greedy in the order of those
+// deadlines (stage 2, deadline_greedy.hpp: a chain at a time, as early and as wide as free slots
+// allow), back to the jobs by the wrap-around rule (stage 3, wrap_around.hpp). Around it: other
+// shares than one half, orders from the flows as malleable jobs, the choice of steps behind the
+// bound for step penalties (flow_bound.hpp), ready lists (ready jobs get slots by rank) in place of
+// the greedy, then local search over orders of flows and over keys of jobs. The best schedule is
 // kept, so none is worse than the literal one.
 //
 // Strict deadlines are aimed at first, by figure 5's greedy in their order; a miss costs its weight
@@ -113,7 +115,7 @@ class FlowFlex {
   std::vector<double> strict_due_;  // from now; empty: no strict deadlines
   std::vector<Index> order_, placed_;
   std::vector<FlowRecipe> recipes_;
-  FlowRecipe kept_;  // recipe of the warm order, if hysteresis is used
+  FlowRecipe kept_;  // recipe of the warm order (options.warm), if hysteresis is used
   std::vector<Score> scores_;
   std::size_t tries_ = 0;  // tries left for fixed orders
   // effort over the default effort, at most 1; bounds scale their time by it

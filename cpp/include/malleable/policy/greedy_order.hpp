@@ -1,5 +1,5 @@
-// List policies of the slotted model: the first job in an order takes all machines it can use, then
-// the next one.
+// List policies of the slotted model, in which a machine does one unit of work a step: the first
+// job in an order takes all machines it can use, then the next one.
 //
 //   FIFO  by arrival (Zheng, Shroff, Sinha 2013, section VII)
 //   LRPT  most work left first (the same section; a work-conserving scheduler at its worst)

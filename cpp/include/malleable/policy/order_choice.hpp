@@ -1,20 +1,20 @@
-// A choice among priority orders for a sum: each is packed, and the order with the cheapest
-// schedule decides. No single order is always best: narrow jobs cannot catch up later, unless there
-// are so many that they fill the slots; apparent cost needs much patience for loose deadlines and
-// little for tight ones.
+// A choice among priority orders for a sum: each is packed (slots go to jobs in the order, again at
+// every completion), and the order with the cheapest schedule decides. No single order is always
+// best: narrow jobs cannot catch up later, unless there are so many that they fill the slots;
+// apparent cost needs much patience for loose deadlines and little for tight ones.
 //
 // Jobs that come later will push ends back, by more or less. So a schedule is priced as if each end
-// were uncertain by `spread`: a jump of the penalty by J at d costs J / (1 + exp((d - C) /
+// C were uncertain by `spread`: a jump of the penalty by J at d costs J / (1 + exp((d - C) /
 // spread)), a bend of its slope by B costs B spread log(1 + exp((C - d) / spread)). Among schedules
 // that cost the same today this prefers the one that keeps more slack.
 //
-// Orders: work over the rate at which a job loses soon, for several patiences (apparent cost; steps
-// count together), each with and without `catch up`: the work W counts as W / (A + W / M), M the
-// maximum and A a part of the time of all work on all slots. For lines also W M; for other
-// penalties latest start, due date, and the set that can be on time (kernel priority_orders). Gangs
-// are ordered by W / M times a power of M: by time if they are wide, because a wide gang blocks the
-// slots, and nearer to work the narrower they all are. O(J log J) for each of up to thirteen
-// orders.
+// Orders: work over the rate at which a job loses soon, for several patiences (spans of time that
+// count as soon: apparent cost; steps count together), each with and without `catch up`: the work W
+// counts as W / (A + W / M), M being the job's most slots and A a part of the time of all work on
+// all slots. For lines also W M; for other penalties latest start, due date, and the set that can
+// be on time (kernel priority_orders). Gangs are ordered by W / M times a power of M: by time if
+// they are wide, because a wide gang blocks the slots, and nearer to work the narrower they all
+// are. O(J log J) for each of up to thirteen orders.
 //
 // Orders and spread were chosen with benchmarks/rivals, section events.
 #pragma once
@@ -52,6 +52,8 @@ class OrderChoice {
   double width_power_ = 0.0;         // largest power for gangs
   double least_ = 0.0;               // cost of the best order
   const char* best_ = nullptr;
+  // By job: seconds alone at its maximum; key; earliest completion; workspace of study() and of the
+  // penalties paid by then.
   std::vector<double> alone_, key_, earliest_, middle_, paid_;
   std::vector<Index> tried_, chosen_;
   PriorityOrders orders_;

@@ -31,9 +31,9 @@ class ProgramRates {
   struct Seen {
     std::int64_t slots;
     double work, seconds;
-    double believed;  // the rate when observe() last returned true
+    double reported;  // the rate when observe() last returned true
     double rate() const { return work / seconds; }
-    void state(State& s) { s(slots, work, seconds, believed); }
+    void state(State& s) { s(slots, work, seconds, reported); }
   };
   struct Program {
     std::int64_t name;

@@ -35,7 +35,7 @@ namespace malleable {
 
 class PromisedEnds {
  public:
-  struct Task {
+  struct Task {  // the jobs and the time of a decision
     const Problem& problem;
     SpeedupView speedup;
     std::span<const std::int64_t> id;  // by row; those of new jobs are larger than any before
@@ -69,7 +69,7 @@ class PromisedEnds {
     double promised;        // [s] absolute, infinite until promised
     double seconds, asked;  // [s] from the arrival to the plan's end; to the promised one
     double most;            // slots
-    // [s] When it was promised, and what it had to go by plan; -log(1 - rho).
+    // [s] When it was promised, and how long it then had to go by plan; its slip, -log(1 - rho).
     double since, planned, slip;
     void state(State& s) { s(id, promised, seconds, asked, most, since, planned, slip); }
   };
@@ -77,7 +77,7 @@ class PromisedEnds {
     double now, work, key;
     void state(State& s) { s(now, work, key); }
   };
-  struct Slip {
+  struct Slip {  // of an ended job: the exponent at which its promise would have been exact
     double theta, weight;
     void state(State& s) { s(theta, weight); }
   };
@@ -85,26 +85,27 @@ class PromisedEnds {
     double from, free;
   };
 
-  void look_up(const Task& task);
+  void update_list(const Task& task);
+  // Sets lambda_ and the prices.
   void weigh(const Task& task);
   bool asks_more(const Task& task, double price) const;
   double price_of_all(const Task& task);
   double asked(const Task& task, Index row, double price) const;
-  void take_in(const Task& task);
+  void insert_new(const Task& task);
   std::size_t place_of(const Task& task, Index row) const;
   double error_weight(const Entry& entry) const;
   void lay_out(const Task& task, std::span<double> slots);
   double put(const Task& task, Index row, double most, double& now);
   void split_at(std::size_t k, double time);
   std::size_t start_free(const Task& task, std::span<double> slots);
-  void tell_all(const Task& task);
-  void tell(const Task& task, std::size_t place, double theta);
+  void promise_ends(const Task& task);
+  void promise_end(const Task& task, std::size_t place, double theta);
   void count_late(const Task& task);
-  void judge(const Entry& entry, double now, double target);
+  void count_error(const Entry& entry, double now, double target);
   void learn(const Entry& entry, double now);
   double median_slip() const;
   double passing(const Task& task, double key) const;
-  void note(const Task& task, Index row);
+  void note_arrival(const Task& task, Index row);
   void bring_forward(const Task& task, std::span<double> slots);
 
   std::vector<Entry> list_;

@@ -41,7 +41,7 @@ struct Promises {
   bool depends_on_time = false;
   // Ignores minima; if it fills slots itself, gang sizes, too.
   bool ignores_minima = false;
-  // Raises all jobs to a common level, of slots or of slots over weight.
+  // Gives all jobs the same number of slots, or of slots over weight.
   Shares shares = Shares::kByOrder;
   // A scheduler's loop can call it: the model's class for such decisions (Epoch, FlowEpoch,
   // TandemEpoch, SlottedEpoch) takes it.

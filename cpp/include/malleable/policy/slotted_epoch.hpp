@@ -1,14 +1,15 @@
-// Slotted policies for a scheduler's own loop: which jobs run now, and on how many machines.
+// Policies of the slotted model (a machine does one unit of work a step) for a scheduler's own
+// loop: which jobs run now, and on how many machines.
 //
 // Time is real and cut into steps of a given length from the first call on. The first decision of a
-// step advances the policy's virtual schedule; later decisions in the same step only hand out idle
-// machines. Work is estimated in machine seconds. A machine that a job is said to run on is not
-// idle: report no running machines if every task may be stopped, and all of them otherwise. Without
-// machines nothing starts, in the virtual schedule either. A decision may be held for a period of
-// several steps: a machine then runs waiting tasks of its job one after the other, so a job gets no
-// more machines than its tasks need that way, unless no other job can use them. O(log n) a change
-// with n live jobs; a decision costs as much as the policy's, and O(1) for each job that holds
-// machines.
+// step advances the policy's virtual schedule (a simulated one that some policies follow,
+// policy/asrpt); later decisions in the same step only hand out idle machines. Work is estimated in
+// machine seconds. A machine that a job is said to run on is not idle: report no running machines
+// if every task may be stopped, and all of them otherwise. Without machines nothing starts, in the
+// virtual schedule either. A decision may be held for a period of several steps: a machine then
+// runs waiting tasks of its job one after the other, so a job gets no more machines than its tasks
+// need that way, unless no other job can use them. O(log n) a change with n live jobs; a decision
+// costs as much as the policy's, and O(1) for each job that holds machines.
 #pragma once
 
 #include <cmath>
@@ -101,16 +102,16 @@ class SlottedEpoch {
   bool in_reach(double now, double first) const;
   void leave(std::span<const std::int64_t> ids, bool cancelled);
   void write(Index row, const Columns& columns, std::size_t k);
-  void hear(double now);
-  void tell(std::int64_t step);
+  void note_time(double now);
+  void pass_steps(std::int64_t step);
   std::span<const SlottedJob> cap(double steps);
   std::int64_t hand_out_rest(double steps, std::int64_t idle);
   void line_up();
   std::span<const Grant> again();
   void count_arrival(const SlottedJob& job);
   double period_steps() const;  // whole steps for which a decision holds
-  void show(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots, bool changed,
-            std::int64_t idle);
+  void write_grant(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots, bool changed,
+                   std::int64_t idle);
 
   std::int64_t slots_;
   double step_seconds_;
@@ -130,6 +131,7 @@ class SlottedEpoch {
   std::vector<std::int64_t> order_;
   bool stands_ = false;                     // nothing has changed since the last decision
   double origin_ = 0.0, now_ = -kInfinity;  // time of the first step; latest known time
+  // jobs that came; running tasks; the last step that the policy knows of
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
 };
 

@@ -1,5 +1,5 @@
-// The policy that decides which tasks run in a step of the map-and-reduce model. It is told only
-// what changed.
+// The policy that decides which tasks run in a step of the slotted map-and-reduce model (Zheng,
+// Shroff, Sinha 2013: in a step a machine does one unit of work). It gets only what changed.
 //
 // The simulator and a scheduler's own loop call the same object: arrive, update and leave as jobs
 // change, decide at the beginning of a step. Policies see estimates of work and true counts of

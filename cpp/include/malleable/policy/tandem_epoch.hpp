@@ -1,5 +1,6 @@
-// FCFS, MaxSRPT, SplitSRPT and TwoSRPT for a scheduler's own loop: which jobs run now at the map
-// and at the shuffle station, with which share of it and how many slots.
+// FCFS, MaxSRPT, SplitSRPT and TwoSRPT (tandem_policy.hpp describes them) for a scheduler's own
+// loop: which jobs run now at the map and at the shuffle station (all slots for map work, and for
+// shuffle work), with which share of it and how many slots.
 //
 // The caller gives the work left of every job, true or estimated, and the shuffle work that is
 // ready. Given the state of the simulated tandem queue, the decision is the simulator's
@@ -8,13 +9,13 @@
 // was rounded up.
 //
 // A decision that is held for a period gives a job no more slots than it can use fully: at the map
-// station whole slot-periods of its work left, at the shuffle station of the work that is ready or
-// becomes ready within the period. Slots that no job can use fully go to the job whose phase ends
-// earlier by them the most. Shares are then whole slots.
+// station whole slot-periods (one slot for one period) of its work left, at the shuffle station of
+// the work that is ready or becomes ready within the period. Slots that no job can use fully go to
+// the job whose phase ends earlier by them the most. Shares are then whole slots.
 //
 // Ranks are updated as jobs change. A decision is one pass over them, O(n), while the first jobs
-// can use a whole station; if jobs have few slots each, it takes O(n + k log n) for k running jobs.
-// Allocates nothing once warm. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+// can use a whole station; if jobs have few slots each, it takes O(n + k log n) for k running of n
+// jobs. Allocates nothing once warm. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
 #pragma once
 
 #include <array>
@@ -140,7 +141,7 @@ class TandemEpoch {
     std::size_t count = 0;
     bool gathered = false;
   };
-  struct Part {
+  struct Part {  // a job's share of a station
     Row row;
     double share, most;
     Bound bound;  // reason of the maximum
@@ -152,7 +153,7 @@ class TandemEpoch {
     double add(Row row, double quota, double most, Bound bound);
   };
 
-  struct Flow {
+  struct Flow {  // a job whose map phase releases shuffle work now
     Row row;
     double rate;  // rate of its shuffle work, as a share of that station
   };
@@ -172,7 +173,7 @@ class TandemEpoch {
   void find_latest();
   void refresh(Row row);
   std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }
-  double beta() const;
+  double beta() const;  // the least imbalance of all jobs, which sets the shares of classes
   void line_up(const StationState& of);
   Row head(std::size_t group);
   void drop_head(std::size_t group);
@@ -186,7 +187,7 @@ class TandemEpoch {
   void to_slots(Station at);
   Service& service_of(Row row);
   Bound bound_of(Row row, const Service& service, Station at) const;
-  std::span<const Service> told();
+  std::span<const Service> all_services();
   double slots_at(Station at) const { return static_cast<double>(options_.slots[at]); }
 
   TandemEpochOptions options_;
@@ -196,7 +197,7 @@ class TandemEpoch {
   // in the present decision, jobs and classes pass on capacity that they cannot use
   bool lends_ = true;
   Both<StationState> stations_;
-  std::vector<double> imbalance_;
+  std::vector<double> imbalance_;  // by row: the larger over the smaller phase
   std::int64_t sequence_ = 0;
   double latest_arrival_ = -kInfinity;
   bool latest_stale_ = false;  // latest_ may be of a job that was removed

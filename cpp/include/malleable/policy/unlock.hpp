@@ -1,8 +1,9 @@
 // Unlock: ASRPT's priority of map tasks, but only where it pays.
 //
-// ASRPT (policy/asrpt) runs the map tasks of the virtual SRPT before any reduce task. If a job's
-// map work is small compared with its reduce work, this fills the next step with reduce work;
-// otherwise it delays jobs that could end now. Here
+// ASRPT (policy/asrpt.hpp) runs the map tasks of a virtual SRPT (least work left first, map and
+// reduce work without order between them) before any reduce task. If a job's map work is small
+// compared with its reduce work, this fills the next step with reduce work; otherwise it delays
+// jobs that could end now. Here
 //   1  a task that runs and may not be interrupted keeps its machine
 //   2  map tasks that the virtual SRPT runs in this step, of jobs with no more map than reduce work
 //      left: a machine spent here unlocks at least one unit of reduce work

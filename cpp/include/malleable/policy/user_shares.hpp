@@ -1,7 +1,8 @@
 // Slots of a cluster's users, which are shared before those of jobs: water-filling weighted by
-// priority over the slots that each user's jobs could use, minima first (Rasooli and Down 2011,
-// section 4, have users with both; FLEX, Wolf et al. 2010, section 1, has pools). A minimum for
-// several pools of slots counts in proportion to them. O(users) a decision. Kernels: water_filling.
+// priority (equal slots over priority; slots that a user cannot use go to the others) over the
+// slots that each user's jobs could use, minima first (Rasooli and Down 2011, section 4, have users
+// with both; FLEX, Wolf et al. 2010, section 1, has pools). A minimum for several pools of slots
+// counts in proportion to them. O(users) a decision. Kernels: water_filling.
 #pragma once
 
 #include <span>
@@ -24,7 +25,7 @@ class UserShares {
  private:
   WaterFilling water_filling_;
   Problem between_;
-  std::vector<double> priority_, slots_, wants_, nothing_;
+  std::vector<double> priority_, slots_, wants_, nothing_;  // by user
   std::vector<std::int64_t> minimum_, maximum_;
 };
 

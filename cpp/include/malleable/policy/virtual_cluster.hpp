@@ -1,5 +1,6 @@
-// The virtual SRPT machine of ASRPT (Zheng, Shroff, Sinha 2013, section VI) on a cluster: the
-// reduce work that jobs would have left if it did not have to wait for map work.
+// The virtual machine of ASRPT (Zheng, Shroff, Sinha 2013, section VI) on a cluster, which serves
+// the job with the least work left: the reduce work that jobs would have left if it did not have to
+// wait for map work.
 //
 // Between two decisions, jobs are served by least work left (maps and reduces together, in seconds
 // of all slots of the pool): a job's reduces get the remaining slots that they can use; with

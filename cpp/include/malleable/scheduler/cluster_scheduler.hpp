@@ -4,7 +4,11 @@
 //
 // The cluster simulation drives it with simulated time, `Scheduler` with events of an engine. It
 // does not know how long tasks will run. Jobs are rows of a table; calls must be right (Scheduler
-// checks them).
+// checks them). A *pool* is the slots of one kind: 0 those of maps, 1 those of reduces; generic
+// slots, which run both, are all in pool 0. A *target* is the number of slots that the policy wants
+// a job to have; a policy may instead give jobs ranks, or choose a job for each node
+// (ClusterPolicy::Style in policy/cluster_policy.hpp). A *gang* is a phase whose minimum of tasks
+// starts together.
 //
 // Events change counts at once. A decision is due (see `due`) when something changed, at most once
 // an epoch. It changes which jobs get the slots that become free; tasks are never taken back. Free
@@ -65,8 +69,8 @@ inline double next_tick(double period, double first, double time, bool after) {
 class ClusterScheduler {
  public:
   // The views and the policy belong to the caller and must outlive the scheduler. `rank`: the jobs'
-  // places in the order of arrivals, which break ties; `believed[2 * job + phase]`: seconds of a
-  // task before anything is known of it.
+  // places in the order of arrivals, which break ties; `believed[2 * job + phase]`: the stated
+  // seconds of a task, before any has run.
   ClusterScheduler(const ClusterView& cluster, const ClusterJobsView& jobs, std::vector<Index> rank,
                    std::vector<double> believed, const SchedulerOptions& options,
                    ClusterPolicy& policy);
@@ -76,7 +80,8 @@ class ClusterScheduler {
   void add(std::span<const Index> jobs, const ClusterView& cluster, const ClusterJobsView& table,
            std::span<const Index> rank, std::span<const double> believed,
            std::span<const std::vector<Index>> parents);
-  void look(const ClusterView& cluster, const ClusterJobsView& table) {
+  // The memory behind the views has moved.
+  void set_views(const ClusterView& cluster, const ClusterJobsView& table) {
     state_.cluster = cluster;
     state_.jobs = table;
   }
@@ -96,11 +101,12 @@ class ClusterScheduler {
   }
   void check_node_rates(std::span<const double> rates) const {
     if (queues_) return;  // the queue of rigid jobs ignores rates
-    const ClusterPolicy* other = policy_->unlike();
+    const ClusterPolicy* other = policy_->for_node_rates();
     (other == nullptr ? policy_ : other)->check_node_rates(state_, rates);
   }
   // node[task * copies + c]: the node of copy c of a task's block.
   void set_blocks(Index job, std::size_t copies, std::span<const Index> node);
+  // A job comes; a job whose tasks have all ended leaves.
   void arrive(Index job);
   void leave(Index job);
   // A job is done, even if some of its tasks were not reported: learns from its tasks.
@@ -124,10 +130,11 @@ class ClusterScheduler {
   MALLEABLE_INLINE void fetch_rest(Index job, Phase p) const {
     if (estimates_.used()) estimates_.fetch_rest(2 * job + p);
   }
-  // `count` tasks have finished after `seconds` each; `nodes`: where they ran, for policies that
-  // listen. Release their slots separately.
+  // Whether the policy wants to know the nodes of ended tasks; the rule that it follows now.
   bool listens() const { return policy_->listens(); }
   std::string_view rule() const { return policy_->rule(state_); }
+  // `count` tasks have finished after `seconds` each; `nodes`: where they ran, for policies that
+  // listen. Release their slots separately.
   void ended(Index job, Phase p, std::int64_t count, double seconds, std::span<const Index> nodes);
   // `count` tasks started that this scheduler did not start.
   void started(Index job, Phase p, std::int64_t count);
@@ -138,7 +145,7 @@ class ClusterScheduler {
   void set_estimate(Index job, Phase p, double seconds);
   // `count` tasks have ended in all, after `seconds` on average (engines that show counts; with
   // `learn`).
-  void saw(Index job, Phase p, std::int64_t count, double seconds);
+  void set_ended(Index job, Phase p, std::int64_t count, double seconds);
   // The estimated mean seconds of a phase's tasks from all events so far, which the next decision
   // will use, and their standard deviation.
   struct Estimate {
@@ -148,6 +155,7 @@ class ClusterScheduler {
   // The estimate of a job that has not come, with learning.
   Estimate estimate_before(Index job, Phase p) const;
   bool learns() const { return estimates_.used(); }
+  // Sets how tasks probably slow each other down.
   void begin_with(SpeedupPrior prior) {
     if (!estimates_.used()) return;
     estimates_.begin_with(prior);
@@ -155,20 +163,22 @@ class ClusterScheduler {
     mark_all();
   }
   // The running tasks have run for `seconds` together.
-  void aged(Index job, Phase p, double seconds) {
+  void set_running_seconds(Index job, Phase p, double seconds) {
     if (!estimates_.used()) return;
     const auto running = static_cast<double>(state_.phase(job, p).running);
-    estimates_.aged(2 * job + p, running * state_.now - seconds);
+    estimates_.set_began(2 * job + p, running * state_.now - seconds);
   }
+  // How much slower the ended tasks were than a task that runs alone.
   double slowed(Index job, Phase p) const {
     return estimates_.used() ? estimates_.slowed(2 * job + p) : 1.0;
   }
-  // The mean of p for a job's tasks.
+  // The mean of p for a job's tasks, if s running tasks together do s^p.
   double speedup(Index job) const {
     return estimates_.used() ? estimates_.speedup_of(group(job)) : state_.learned.speedup;
   }
+  // What is left of a phase, as estimated.
   LeftPhase left(Index job, Phase p) const {
-    return estimates_.left(2 * job + p, told(job, p), state_.phases[2 * job + p], state_.now,
+    return estimates_.left(2 * job + p, stated(job, p), state_.phases[2 * job + p], state_.now,
                            working(job, p));
   }
   // What was learnt; and replaces it by what another scheduler has learnt, before any job came.
@@ -214,9 +224,11 @@ class ClusterScheduler {
     const double look = looks_.empty() ? kInfinity : looks_.front().first;
     return timers_.empty() ? look : std::min(look, timers_.front().first);
   }
+  // Makes the waits end whose time has come.
   void expire();
   // The time at which a policy that chooses for nodes reconsiders slots that it refused.
   double reconsiders() const { return std::min(policy_->reconsiders(0), policy_->reconsiders(1)); }
+  // Whether a gang collects slots; whether something changed since the last decision.
   bool gathers() const { return gathering_[0].job != kNone || gathering_[1].job != kNone; }
   bool undecided() const { return !state_.changed[0].empty() || !state_.changed[1].empty(); }
   // A job's slots, or its rank; and its place among waiting jobs, the least first.
@@ -280,6 +292,7 @@ class ClusterScheduler {
   // Takes a free slot for an attempt that the scheduler does not count; release() gives it back.
   Index lend(int pool);
 
+  // Numbers of tasks, and of slots that are held for the gang that gathers.
   std::int64_t running(int pool) const { return running_[pool]; }
   std::int64_t ready(int pool) const { return ready_[pool]; }
   std::int64_t ready_of_user(std::size_t user) const { return user_ready_[user]; }
@@ -333,8 +346,8 @@ class ClusterScheduler {
 
     void state(State& s) { s(job, phase, since, nodes); }
   };
-  enum : std::uint8_t { kFirst = 1, kHelped = 2 };
-  using Timer = std::pair<double, Index>;  // (time, kNone or 2 * job + pool that ages)
+  enum : std::uint8_t { kFirst = 1, kHelped = 2 };  // values of aged_
+  using Timer = std::pair<double, Index>;           // (time, kNone or 2 * job + pool that ages)
 
   // Speeds of nodes, fastest first, if tasks may wait for faster nodes: by node the place of its
   // speed, and by pool and place the slots of nodes that are up.
@@ -343,6 +356,7 @@ class ClusterScheduler {
     std::vector<double> rate;
     std::vector<std::int64_t> slots[2];
   };
+  // Takes over properties of the policy; the second function also makes it decide about all jobs.
   void follow(ClusterPolicy& policy);
   void hand_over(ClusterPolicy& policy);
   void look_at_speeds();
@@ -358,7 +372,7 @@ class ClusterScheduler {
   std::int64_t usable(Index job, Phase p) const;
   std::int64_t at_once(Index job, int pool, std::int64_t most) const;
   // A job's slots, or its rank, before the first decision about it.
-  double untold() const { return style_ == ClusterPolicy::Style::kRanks ? kInfinity : 0.0; }
+  double initial_value() const { return style_ == ClusterPolicy::Style::kRanks ? kInfinity : 0.0; }
   bool is_due(int pool) const;
   void look_for_rank(Index job, int pool);
   void clear_changes();
@@ -383,7 +397,7 @@ class ClusterScheduler {
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
   // The group of a job: runs of one program for one user.
   std::int64_t group(Index job) const { return state_.jobs.group_of(job); }
-  TaskEstimates::Stated told(Index job, Phase p) const {
+  TaskEstimates::Stated stated(Index job, Phase p) const {
     return {state_.believed[2 * job + p], group(job), state_.jobs.user_of(job)};
   }
   void expect(Index job, Phase p);
@@ -442,8 +456,8 @@ class ClusterScheduler {
   ClusterPolicy* policy_;
   ClusterPolicy::Style style_ = ClusterPolicy::Style::kTargets;
   // the policy that replaces it for rigid jobs, or for node_rates, decides
-  bool queues_ = false, unlike_ = false;
-  bool by_node_ = false;
+  bool queues_ = false, for_node_rates_ = false;
+  bool by_node_ = false;   // slots are offered node by node: nodes or blocks matter
   bool in_order_ = false;  // targets are filled in the policy's order
   bool watches_ = false;   // shortage() is updated
   bool foresees_;          // reduce tasks may start before all maps have ended

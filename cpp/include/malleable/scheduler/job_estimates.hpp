@@ -1,10 +1,12 @@
 // Estimates of the seconds of every phase's tasks, updated by events. When a job comes, they start
-// from kernel/task_estimates; then the job's tasks correct them; phases that are done teach
-// kernel/task_estimates.
+// from kernel/task_estimates (what earlier jobs of the same program and user took, and the stated
+// time); then the job's tasks correct them; phases that are done teach kernel/task_estimates. A
+// *group* is the runs of one program; p: s running tasks of a phase together do s^p.
 //
 // Rows are 2 * job + phase. Without learning the object is empty and must not be called. An event
-// costs O(log knots) of a phase, an estimate as much as in kernel/task_estimates. Memory: O(jobs +
-// groups), and at most 3 KB more for each phase whose tasks run.
+// costs O(log knots), knots being the points at which a phase's curves are kept; an estimate costs
+// as much as in kernel/task_estimates. Memory: O(jobs + groups), and at most 3 KB more for each
+// phase whose tasks run.
 #pragma once
 
 #include <cmath>
@@ -38,8 +40,8 @@ class JobEstimates {
     }
   }
 
-  // The estimate of tasks of which none has run.
-  LogMean expect(Index row, const TaskEstimates::Stated& told);
+  // The estimate of tasks of which none has run: mean and variance of the logarithm of seconds.
+  LogMean expect(Index row, const TaskEstimates::Stated& stated);
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
   // Whether estimates of other phases must be computed again: after each of the first ten phases
   // that show something, then after a tenth more. So a row is computed again O(log phases) times.
@@ -68,14 +70,14 @@ class JobEstimates {
   }
   // `tasks` ended, each after `seconds`, and `running` go on. Returns whether more is now known of
   // p.
-  bool ended(Index row, const TaskEstimates::Stated& told, std::int64_t tasks, double seconds,
+  bool ended(Index row, const TaskEstimates::Stated& stated, std::int64_t tasks, double seconds,
              std::int64_t running, double now);
   // Replaces all reports: `tasks` have ended, after `seconds` on average.
-  void saw(Index row, const TaskEstimates::Stated& told, std::int64_t tasks, double seconds,
-           std::int64_t running, double now) {
+  void set_ended(Index row, const TaskEstimates::Stated& stated, std::int64_t tasks, double seconds,
+                 std::int64_t running, double now) {
     if (silent(row) && tasks > 0) showed_ += 1.0;
     phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
-    show(row, told, running, now);
+    show(row, stated, running, now);
   }
   // A phase that was done has more tasks after all; of these only what the phase taught is known.
   // False: it was not done.
@@ -89,14 +91,14 @@ class JobEstimates {
     return believed(row, phases_[row].prior, tasks_.scatter(phase_of(row)), running, now).mean;
   }
   // What is left of a phase, of which `running` tasks work; the prior before any ran.
-  LeftPhase left(Index row, const TaskEstimates::Stated& told, const PhaseState& phase, double now,
-                 std::int64_t working) const;
-  LogMean before(Index row, const TaskEstimates::Stated& told) const {
-    return expects(row) ? phases_[row].prior : tasks_.prior(phase_of(row), told);
+  LeftPhase left(Index row, const TaskEstimates::Stated& stated, const PhaseState& phase,
+                 double now, std::int64_t working) const;
+  LogMean before(Index row, const TaskEstimates::Stated& stated) const {
+    return expects(row) ? phases_[row].prior : tasks_.prior(phase_of(row), stated);
   }
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
   // Sets the sum of the start times of running tasks, if single times are unknown.
-  void aged(Index row, double began) {
+  void set_began(Index row, double began) {
     phases_[row].began = began;
     phases_[row].apart = 0.0;
   }
@@ -109,15 +111,17 @@ class JobEstimates {
   double speedup_of(std::int64_t group) const { return tasks_.speedup(group); }
   const SpeedupCurve& speedups_of(std::int64_t group) const { return tasks_.speedups(group); }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
-  bool done(Index row, const TaskEstimates::Stated& told, std::int64_t tasks);
+  bool done(Index row, const TaskEstimates::Stated& stated, std::int64_t tasks);
+  // What policies read: mean and cautious value of p, chances of p, and by phase the scatter of
+  // tasks, that between runs, seconds of a task of which nothing is stated, and work.
   Learned learned() const {
-    const auto unsaid = [&](Phase p) { return tasks_.seconds(p, tasks_.prior(p, {})); };
+    const auto unstated = [&](Phase p) { return tasks_.seconds(p, tasks_.prior(p, {})); };
     return {tasks_.speedup(),
             tasks_.speedup() - tasks_.speedup_deviation(),
             tasks_.speedups(),
             {tasks_.scatter(kMap), tasks_.scatter(kReduce)},
             {tasks_.between_runs(kMap), tasks_.between_runs(kReduce)},
-            {unsaid(kMap), unsaid(kReduce)},
+            {unstated(kMap), unstated(kReduce)},
             {tasks_.work(kMap), tasks_.work(kReduce)}};
   }
 
@@ -128,7 +132,7 @@ class JobEstimates {
   void state(State& s) { s(tasks_, phases_, showed_, looked_); }
 
  private:
-  struct alignas(kLine) Known {
+  struct alignas(kLine) Known {  // a phase
     LogMean prior;
     TaskSamples seen;
     double began = 0.0;  // sum of the start times of running tasks,
@@ -149,7 +153,7 @@ class JobEstimates {
   RunningTasks running(Index row, std::int64_t count, double now) const;
   double speedup(Index row) const { return tasks_.speedup(phases_[row].group); }
   // Passes its samples on to kernel/task_estimates, if they are enough since the last time.
-  void show(Index row, const TaskEstimates::Stated& told, std::int64_t running, double now);
+  void show(Index row, const TaskEstimates::Stated& stated, std::int64_t running, double now);
   // Forgets the phase; only what it taught stays.
   void clear(Index row);
   static Phase phase_of(Index row) { return static_cast<Phase>(row % 2); }

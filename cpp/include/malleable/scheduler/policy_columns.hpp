@@ -1,10 +1,11 @@
 // The columns that a user's own policy sees, of every present job, ready or not; and a policy that
 // is called by its address.
 //
-// `spread` is the standard deviation of `work`, which is u tasks times their estimated mean. With
-// learning it follows from the estimates (kernel/task_estimates). Otherwise, if n finished tasks
-// with reported seconds have the sample variance s^2, it is s sqrt(u + u^2 / n), or infinity if n <
-// 2. Phases are added as variances. O(present jobs).
+// `work` is what is left, in slot-seconds: the u unfinished tasks times their estimated mean.
+// `spread` is its standard deviation. With learning it follows from the estimates
+// (kernel/task_estimates). Otherwise, if n finished tasks with reported seconds have the sample
+// variance s^2, it is s sqrt(u + u^2 / n), or infinity if n < 2. Phases are added as variances.
+// O(present jobs).
 #pragma once
 
 #include <cstdint>

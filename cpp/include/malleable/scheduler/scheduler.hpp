@@ -39,8 +39,8 @@ struct ClusterNodes {
   void state(State& s) { s(slots, type, rate, storage, link, memory, gpus, partitions, generic); }
 };
 
-// Columns of present jobs that the scheduler keeps (with ClusterColumn::Of::kBoth: given to
-// schedulers and to simulations), and of their users.
+// Columns of present jobs that the scheduler keeps (those whose ClusterColumn says that schedulers
+// and simulations read them), and of their users.
 template <typename T>
 using OwnedColumn = std::vector<T>;
 struct ClusterTable : ClusterJobColumns<OwnedColumn> {
@@ -51,8 +51,8 @@ struct ClusterTable : ClusterJobColumns<OwnedColumn> {
 
 class Scheduler {
  public:
-  struct Person {
-    double minimum, priority;
+  struct Person {              // a user
+    double minimum, priority;  // guaranteed slots; the larger the priority, the more slots
   };
   // The policy belongs to the caller and must outlive the scheduler. Nodes must be valid (see
   // validate()).
@@ -65,7 +65,7 @@ class Scheduler {
   // a job comes when the jobs after[after_offset[k]] ... of this call have finished. An arrival
   // after `now` counts as `now`. Returns ids, valid until the next call. `arrival`, the tasks and
   // seconds of both phases, `flow`, `after_offset` and `after` must be given; any other column may
-  // be empty and then has the value ClusterColumn::spare. `parents`: job k also waits for the jobs
+  // be empty and then has its default (model/cluster.hpp). `parents`: job k also waits for the jobs
   // parents[parents_offset[k]] ..., ids of earlier calls, unless they have finished; if left out,
   // no job does.
   struct Additions : ClusterJobsView {
@@ -98,7 +98,8 @@ class Scheduler {
   std::int64_t failed(const Tasks& tasks, double now);
   // Maps that had finished must run again, because their output is lost.
   std::int64_t lost(const Tasks& tasks, double now);
-  // Tasks of a phase may start (for example reduces, in spite of slow start).
+  // Tasks of a phase may start (for example reduces, though fewer maps have finished than
+  // `slow_start` asks for).
   void ready(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase, double now);
 
   // Counts by phase: tasks that wait, run, are done, and failed for good; if known, the seconds
@@ -164,16 +165,18 @@ class Scheduler {
   std::span<const std::int64_t> take_back(double now,
                                           const std::span<const std::int64_t> (&free)[2]);
 
+  // Present jobs.
   std::size_t size() const { return live_; }
   std::size_t users() const { return table_.user_priority.size(); }
-  // Tasks.
+  // Running tasks.
   std::int64_t running() const { return core_.running(0) + core_.running(1); }
   double now() const { return core_.state().now; }
   const ClusterState& state() const { return core_.state(); }
   std::string_view rule() const { return core_.rule(); }
-  // How much slower its ended tasks were than a task that runs alone, according to p.
+  // How much slower its ended tasks were than a task that runs alone, if s running tasks together
+  // do s^p.
   double slowed(Index row, Phase p) const { return core_.slowed(row, p); }
-  // The mean of p for a job's tasks.
+  // The mean of that p for a job's tasks.
   double speedup(Index row) const { return core_.speedup(row); }
   ClusterScheduler::Estimate estimate_of(Index row, Phase p) const {
     const bool waits = !jobs_[row].here && core_.learns();
@@ -185,8 +188,9 @@ class Scheduler {
   void backup_gains(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase,
                     std::span<const double> age, std::span<double> gain);
   // Expected ends of jobs, also of jobs that wait for others (scheduler_ends.cpp), if slots go by
-  // work left over weight, by arrival, equally, by deadline, or by size (heSRPT's shares for the
-  // posterior of p). std::invalid_argument without learning.
+  // work left over weight, by arrival, equally, by deadline, or by size (the shares of heSRPT,
+  // Berg, Vesilo and Harchol-Balter 2020, for the estimated p). `draws`: random futures that are
+  // averaged. std::invalid_argument without learning.
   enum class EndsOrder : std::uint8_t { kWork, kArrival, kEqual, kDeadline, kSize };
   struct End {
     std::int64_t id;
@@ -203,9 +207,9 @@ class Scheduler {
   struct Job {
     std::int64_t missing = 0;  // parents that have not finished
     std::vector<Index> children;
-    bool here = false, gone = false;
-    double busy[2] = {0.0, 0.0};   // slot-seconds seen
-    double since[2] = {0.0, 0.0};  // time up to which they were counted
+    bool here = false, gone = false;  // no parent is missing; it has left
+    double busy[2] = {0.0, 0.0};      // slot-seconds seen
+    double since[2] = {0.0, 0.0};     // time up to which they were counted
     std::int64_t unseen[2] = {-1,
                               -1};  // tasks that had ended at the first look; -1: there was none
 
@@ -213,7 +217,7 @@ class Scheduler {
   };
   struct Flow {
     std::vector<Index> rows;
-    std::int64_t left = 0;
+    std::int64_t left = 0;  // jobs that have not left
 
     void state(State& s) { s(rows, left); }
   };
@@ -255,14 +259,15 @@ class Scheduler {
   std::vector<Job> jobs_;
   std::vector<Flow> flows_;
   std::vector<Index> free_flows_, limbo_;  // limbo_: flows of which all jobs left
-  std::size_t live_ = 0;
+  std::size_t live_ = 0;                   // jobs that have not left
   Index next_rank_ = 0;
   NamedRows named_;
+  // Workspace of one call: new ids and rows, jobs that leave, nodes of ended tasks.
   std::vector<std::int64_t> added_, taken_;
   std::vector<Index> fresh_, leaving_, ended_on_;
   // For policies that give ranks: jobs that could use slots, the least rank first.
   struct Place {
-    double value;
+    double value;  // the rank
     std::int64_t most, slots;
     Index rank, row;
 

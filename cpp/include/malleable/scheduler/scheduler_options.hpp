@@ -9,7 +9,7 @@
 
 namespace malleable {
 
-// The prior of p (kernel/speedup_posterior).
+// The prior of p, if s running tasks together do s^p (kernel/speedup_posterior).
 inline constexpr const char* kProcessors[] = {"own", "unknown", "beyond"};
 
 struct SchedulerOptions : PolicyOptions {

@@ -18,7 +18,7 @@ class SlotQueue {
  public:
   // Sets by node the place of its speed, 0 for the fastest; without this call all are equal. Call
   // it before reset().
-  void tell_apart(std::span<const Index> speed) { speed_.assign(speed.begin(), speed.end()); }
+  void set_speeds(std::span<const Index> speed) { speed_.assign(speed.begin(), speed.end()); }
   // Makes all slots free, one of each node in turn.
   void reset(std::span<const std::int64_t> slots) {
     for (Ring& ring : rings_) ring.nodes.clear();  // which keeps its memory
@@ -88,8 +88,8 @@ class SlotQueue {
   };
   std::size_t speed_of(std::size_t node) const { return speed_.empty() ? 0 : speed_[node]; }
 
-  std::vector<Index> speed_;
-  std::vector<Ring> rings_{1};
+  std::vector<Index> speed_;    // by node
+  std::vector<Ring> rings_{1};  // by speed
   std::size_t size_ = 0;
 };
 

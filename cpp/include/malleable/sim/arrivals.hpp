@@ -1,6 +1,6 @@
 // The order in which jobs come: by arrival times, unless they wait for other jobs to finish.
 //
-// O(n log n) once, then O(1) a job and a wait.
+// O(n log n) once for n jobs, then O(1) a job and a wait.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ class Arrivals {
   // had to wait for others; kNone: all must wait.
   bool any(double now) const { return !released_.empty() || next_time() == now; }
   Index next(double now);
+  // The job has finished, which may release jobs that waited for it.
   void finished(Index job);
 
  private:

@@ -26,6 +26,7 @@ class BlockReads {
   // Starts a read, which begins to move at settle(). end_next() returns `owner` when it ends.
   void start(Index from, Index to, double bytes, Index owner, double now);
   void stop(Index owner);
+  // Computes all rates again; needed while stale(), after reads began or ended.
   void settle(double now);
   bool stale() const { return stale_; }
   double next_end() const { return next_end_; }
@@ -40,15 +41,16 @@ class BlockReads {
  private:
   struct Read {
     Index owner, from, to;
-    double left, rate, since, end;
-    double level = -1.0;  // the next rate; negative while it rises
+    double left, rate, since, end;  // bytes left at `since`, bytes a second, and the end then
+    double level = -1.0;            // the next rate; negative while it rises
   };
   struct Link {
-    double capacity, room = 0.0;
+    double capacity, room = 0.0;    // bytes a second; those that fixed rates leave
     std::vector<Index> reads = {};  // places of reads
     Index rising = 0;               // reads whose rate still rises
     bool stale = false;
 
+    // The rate of each rising read at which the link is full.
     double level() const { return room > 0.0 ? room / rising : 0.0; }
   };
 

@@ -15,11 +15,15 @@
 // reads its block first. A node that leaves kills its running tasks, and maps that finished there
 // run again as long as a reduce task of their job has not started or not copied everything.
 //
+// Phase p of a job has the number 2 * job + p; a pool is the slots of one kind (0: maps, 1:
+// reduces; generic slots, which run both: all in pool 0). A reduce task is *parked* while it holds
+// a slot and waits for maps.
+//
 // At one instant: tasks end, nodes leave or return, jobs arrive, the policy decides if it is time
 // and anything changed, then free slots are given away. Tasks of one phase that start together and
-// end together on nodes of one type share an event. A task costs at most O(log events + log jobs),
-// and less in batches; a decision costs as much as the policy's. Memory: O(jobs + slots + task
-// times given).
+// end together on nodes of one type are a *group* and share an event. A task costs at most O(log
+// events + log jobs), and less in batches; a decision costs as much as the policy's. Memory: O(jobs
+// + slots + task times given).
 #pragma once
 
 #include <bit>
@@ -63,7 +67,7 @@ struct ClusterTotals {
   std::int64_t backups_won = 0;  // second attempts that ended first
   double wasted = 0.0;           // slot-seconds of attempts in vain, until now
   std::int64_t local = 0;        // maps with a block that ran beside it
-  std::int64_t remote = 0;
+  std::int64_t remote = 0;       // maps with a block that ran elsewhere
   std::int64_t events = 0;
   std::int64_t decisions = 0;
   double moved = 0.0;              // slots that decisions took from jobs that could still use them
@@ -72,7 +76,9 @@ struct ClusterTotals {
   double offered[2] = {0.0, 0.0};  // slot-seconds of all nodes that are up
   double lost[2] = {0.0, 0.0};     // slot-seconds below targets although tasks were ready
   double idle[2] = {0.0, 0.0};     // slot-seconds idle although tasks were ready
-  double dissatisfaction = 0.0;    // integrals; Rasooli and Down, section 5
+  // integrals over time of what sim/user_watch.hpp measures: how far users are below their minima,
+  // and how unequal users of one priority are
+  double dissatisfaction = 0.0;
   double fairness = 0.0;
 };
 
@@ -114,7 +120,7 @@ class ClusterSimulation {
   struct Event {
     std::int64_t at;     // the time's bits, so that they compare as the times do
     std::uint64_t turn;  // by kind, then in the order in which they were pushed
-    Index what;
+    Index what;          // group, job or node
 
     double time() const { return std::bit_cast<double>(in_order(at)); }
     Kind kind() const { return static_cast<Kind>(turn >> kKindAt); }

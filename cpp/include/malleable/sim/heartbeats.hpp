@@ -18,7 +18,8 @@ class Heartbeats {
 
   bool used() const { return period_ > 0.0; }
   bool beating(Index node) const { return beating_[node] != 0; }
-  // Whether a node's slots could start anything.
+  // Whether a node's slots could start anything (pool 0: slots of maps, or generic slots; 1: slots
+  // of reduces).
   static bool wanted(const ClusterScheduler& scheduler, Index node) {
     const auto& free = scheduler.state().free_on;
     return (free[0][node] > 0 && scheduler.ready(0) > 0) ||
@@ -29,7 +30,8 @@ class Heartbeats {
     beating_[node] = 1;
     return next_tick(period_, first(node), now, false);
   }
-  // `delay` [s]: how long jobs wait for nodes; `again`: when a policy reconsiders.
+  // The node's next report. `delay` [s]: how long jobs wait for nodes with their blocks; `again`:
+  // when a policy reconsiders slots that it refused.
   double go_on(Index node, double now, double delay, double again) {
     beating_[node] = 1;
     double from = now;
@@ -39,6 +41,7 @@ class Heartbeats {
   }
   void stop(Index node) { beating_[node] = 0; }
 
+  // A node has reported; `taken`: a task started.
   void reported(bool taken, double now) {
     if (taken) fruitless_ = 0;
     if (!taken && fruitless_++ == 0) since_ = now;
@@ -49,6 +52,7 @@ class Heartbeats {
     fruitless_ = 0;
     return gave_up;
   }
+  // Whether nothing will start before the next event.
   bool hopeless() const { return tired(2); }
 
  private:

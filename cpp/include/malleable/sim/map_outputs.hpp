@@ -1,7 +1,8 @@
-// The nodes of the outputs of finished maps, and the ends of copying them (docs: slow start).
+// The nodes of the outputs of finished maps, and the ends of copying them.
 //
-// A reduce task first copies: the k-th finished map of n releases one n-th of what each reduce task
-// copies, so that a task that starts at s has copied everything at
+// A reduce task first copies for `shuffle` seconds, if all is there: the k-th finished map of n
+// releases one n-th of what each reduce task copies, so that a task that starts at s has copied
+// everything at
 //     max(s + shuffle, max_k (t_k + (n - k + 1) / n shuffle)),
 // t_k being when k maps were done: exact, and one number a job. O(1) a map; for a node that leaves
 // O(maps of the present jobs).
@@ -26,6 +27,7 @@ class MapOutputs {
   double shuffle(Index job) const { return jobs_.shuffle.empty() ? 0.0 : jobs_.shuffle[job]; }
   // The earliest end of copying that finished maps allow.
   double copied(Index job) const { return rows_[job].copied; }
+  // Moves that time to `time` if it is earlier.
   void copied_not_before(Index job, double time) {
     rows_[job].copied = std::max(rows_[job].copied, time);
   }
@@ -40,6 +42,7 @@ class MapOutputs {
     return std::max(0.0, copied - (start + shuffle(job)));
   }
 
+  // Remembers the node of a map's output.
   void put(Index job, Index task, Index node) {
     auto& output = rows_[job].output;
     if (output.empty()) output.assign(static_cast<std::size_t>(jobs_.tasks[kMap][job]), kNone);
@@ -70,7 +73,7 @@ class MapOutputs {
  private:
   static constexpr Index kGone = Index{1} << 31;  // flag of an output whose node left
   struct Row {
-    double copied = -kInfinity;
+    double copied = -kInfinity;  // see copied() and gone()
     Index gone = 0;
     std::vector<Index> output;  // by map task: the node that has its output
   };

@@ -1,5 +1,6 @@
-// A caller's loop: jobs arrive, an epoch decides every P seconds, and its decision is held until
-// the next call. With period 0 it decides whenever a job comes or ends.
+// A caller's loop: jobs arrive, an epoch (policy/epoch.hpp: the object that decides the slots of
+// present jobs) decides every P seconds, and its decision is held until the next call, that is, all
+// jobs keep their slots. With period 0 it decides whenever a job comes or ends.
 //
 // Between two calls jobs only end, each at its exact time; their slots idle until the next call. At
 // a call the epoch gets all changes: jobs that came, jobs that ended, and the work left of the

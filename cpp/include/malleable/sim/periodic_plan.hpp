@@ -1,6 +1,8 @@
-// The plan of a loop that decides every P seconds and holds its slots: the schedule if no more jobs
-// come and all sizes are right, its value, and a lower bound of every schedule. For sums it is the
-// better of two epochs: one that expects jobs to come as before, and one that expects none.
+// The plan of a loop in which an epoch (policy/epoch.hpp: the object that decides the slots of
+// present jobs) decides every P seconds, and jobs keep their slots in between: the schedule if no
+// more jobs come and all sizes are right, its value, and a lower bound of every schedule. For sums
+// of penalties it is the better of two epochs: one that expects jobs to come as before, and one
+// that expects none.
 //
 // The epoch itself is asked at every multiple of the period (sim/periodic_loop). The bound holds
 // for all schedules (kernel/lower_bound). The cost is that of the calls and the bound. A loop of

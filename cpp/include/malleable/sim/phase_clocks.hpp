@@ -1,9 +1,10 @@
 // Tasks below linear speed-up: the running tasks of a phase share a clock whose speed depends on
 // how many they are, and end by it.
 //
-// With s tasks running, each goes on at f(s) / s of its pace, f being the phase's joint rate.
-// O(log) a group of tasks that starts or ends; O(log phases) for each phase whose count changed at
-// an instant.
+// With s tasks running, each goes on at f(s) / s of its full speed, if all s together are f(s)
+// times as fast as one alone. Phase p of a job has the number 2 * job + p; a group is tasks of one
+// phase that start and end together. O(log groups) for a group that starts or ends; O(log phases)
+// for each phase whose count changed at an instant.
 #pragma once
 
 #include <cstdint>
@@ -50,9 +51,9 @@ class PhaseClocks {
 
  private:
   struct Clock {
-    double at = 0.0, time = 0.0, speed = 1.0;
-    std::vector<std::pair<double, Index>> ends;  // heap of groups
-    std::int64_t beside = 0;
+    double at = 0.0, time = 0.0, speed = 1.0;    // own time at `time`, and its speed since
+    std::vector<std::pair<double, Index>> ends;  // heap: (end in own time, group)
+    std::int64_t beside = 0;                     // backup tasks
     bool touched = false;
   };
   static Index pop(Clock& clock);

@@ -78,7 +78,7 @@ class SlottedSim {
   std::int64_t next_step() const { return step_; }
 
  private:
-  struct Truth {
+  struct Truth {  // what only the simulation knows of a job
     std::int64_t number, arrival, start, map_finish;
     // work; steps that the job takes alone on all machines
     std::int64_t units, alone;
@@ -102,6 +102,7 @@ class SlottedSim {
   // No machine can be granted before a running task ends: runs up to that step, or `last`.
   void wait(std::int64_t last);
   std::int64_t next_ending() const;
+  // Tells the policy that steps have passed.
   void tell(std::int64_t step);
   void start_reduces(const SlottedGrant& grant);
   void apply(const SlottedGrant& grant);

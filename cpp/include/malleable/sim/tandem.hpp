@@ -1,17 +1,22 @@
-// The tandem queue of map and shuffle as a fluid (Lin et al. 2013, section 2.1), exact events.
+// The tandem queue of map and shuffle as a fluid (Lin, Wierman, Zhang, Tan 2013, section 2.1),
+// exact events: every job has map work and shuffle work, which it does at two stations.
 //
 // Between events every rate is constant; an event is an arrival, the end of a map phase, a buffer
 // that runs empty, or a completion. Sizes are seconds at full speed, so that both capacities are 1.
 // With overlap a job's map phase releases shuffle work in proportion to its progress; without, all
 // of it at its end.
 //
+// Policies (policy/tandem_policy.hpp): ranked ones serve the job with the least rank (FCFS: by
+// arrival; MaxSRPT: by the larger phase left; SplitSRPT: two classes, map-heavy and shuffle-heavy
+// jobs, each by its larger phase; TwoSRPT: each station by its own rank); others share stations.
+//
 // Ranked policies keep lists of the jobs with map work and of those with something to shuffle, the
 // first ones sorted, the others in a heap; at most two jobs of a class run at each station, so an
-// event costs O(log n). Shares cost O(n) an event, O(n^2) at worst. Memory: the jobs in the system,
-// and records only if wanted.
+// event costs O(log n) for n jobs. Shares cost O(n) an event, O(n^2) at worst. Memory: the jobs in
+// the system, and records only if wanted.
 //
-// As printed, the shuffle station serves only the first job of its class, and classes do not lend
-// each other capacity; `conserving` (as in the experiments of Lin et al.) passes on unused
+// As Lin et al. print it, the shuffle station serves only the first job of its class, and classes
+// do not lend each other capacity; `conserving` (as in their experiments) passes on unused
 // capacity.
 //
 // With true sizes, FCFS, MaxSRPT and SplitSRPT can change their order only at events, because of
@@ -44,7 +49,7 @@ struct FluidJob {
   double arrival = 0.0;
   double map_size = 0.0;  // at arrival
   double shuffle_size = 0.0;
-  double imbalance = 1.0;  // as the policy sees it
+  double imbalance = 1.0;  // the larger over the smaller phase, as the policy sees it
   double map_completion = 0.0;
   double start = -1.0;  // first served
   std::int64_t id = 0;
@@ -73,8 +78,8 @@ struct TandemOptions {
   bool weighted = false;           // shares by weight
   bool estimated = false;          // policies see estimates
   std::int64_t most_mapping = -1;  // kShare: only so many oldest jobs map at once; below 0: all
-  std::int64_t buckets = 0;        // slowdown by size
-  double bucket_width = 1.0;
+  std::int64_t buckets = 0;        // response over size is averaged by size, in so many buckets
+  double bucket_width = 1.0;       // [s]
 };
 
 struct TandemTotals {
@@ -88,7 +93,7 @@ struct TandemTotals {
   double max_response = 0.0;
   double longest_wait = 0.0;  // for a first service
   double map_busy = 0.0;      // seconds of full capacity
-  double shuffle_busy = 0.0;
+  double shuffle_busy = 0.0;  // the same of the shuffle station
   double jobs_seconds = 0.0;  // integral of the number of jobs in the system
 };
 
@@ -193,8 +198,8 @@ class TandemQueue {
   void share_shuffle(double waiting_weight);
   void decide_shares();
   double weight_of(const FluidJob& job) const { return options_.weighted ? job.weight : 1.0; }
-  double beta();
-  Seen seen(std::uint32_t row) const;
+  double beta();                       // the least imbalance of all jobs
+  Seen seen(std::uint32_t row) const;  // work left, as the policy sees it
   Falls falls_of(const Service& s, double& next) const;
   static double until_overtaken(const Fall& back, const Fall& front, double slack);
   double next_change() const;

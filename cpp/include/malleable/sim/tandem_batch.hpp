@@ -1,12 +1,14 @@
-// Policy `best`: the plan of a batch in the overlapping tandem queue with the least total response.
+// Policy `best`: the plan of a batch (all jobs present at 0) in the overlapping tandem queue (a job
+// shuffles while it still maps, at two stations) with the least total response.
 //
 // Fixed plans first: MaxSRPT, SplitSRPT (both within a factor of 2 of the optimum: Lin et al. 2013,
-// corollaries 4 and 6), TwoSRPT, and one order at both stations by lambda x + (1 - lambda) y. Then
-// local search over pairs of orders, one a station, from the orders in which the best plan ends map
-// phases and jobs: a job moves within both orders or within one, and stays if the total does not
-// rise; after many failed candidates several jobs of the best orders move at once. Random numbers
-// are fixed, so that the same effort gives the same plan. An optimal schedule may not have this
-// form; `lower_bound` limits the difference. O(n log n) a candidate.
+// corollaries 4 and 6), TwoSRPT (policy/tandem_policy.hpp describes them), and one order at both
+// stations by lambda map + (1 - lambda) shuffle, lambda from 0 to 1. Then local search over pairs
+// of orders, one a station, from the orders in which the best plan ends map phases and jobs: a job
+// moves within both orders or within one, and stays if the total does not rise; after many failed
+// candidates several jobs of the best orders move at once. Random numbers are fixed, so that the
+// same effort gives the same plan. An optimal schedule may not have this form; `lower_bound` limits
+// the difference. O(n log n) a candidate.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +45,7 @@ class TandemBatch {
 
  private:
   double try_policy(TandemPolicy policy, const char* name);
+  // Remembers a plan with this value as the best one.
   void keep(double value, const char* name);
   void move(std::vector<Index>& map_order, std::vector<Index>& shuffle_order);
 
@@ -54,7 +57,7 @@ class TandemBatch {
   double value_, lower_bound_, max_srpt_, split_srpt_;
   double order_value_ = 0.0;  // value of the orders
   std::string origin_;
-  std::int64_t tried_ = 0, stale_ = 0;
+  std::int64_t tried_ = 0, stale_ = 0;  // candidates; those since the last better one
   std::mt19937_64 random_;
   OrderedBatch evaluate_;
   std::vector<Index> map_trial_, shuffle_trial_;

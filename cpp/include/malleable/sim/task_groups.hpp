@@ -1,7 +1,7 @@
 // Groups of running tasks: tasks of one phase that start together and end together on nodes of one
 // type are one group with one end.
 //
-// Groups and tasks lie in pools that are used again. O(1) to add or free one.
+// Memory of groups and tasks is used again. O(1) to add or free one.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // How far users are from their minima, and from others of the same priority (Rasooli and Down 2011,
-// section 5).
+// section 5). Dissatisfaction: over users with ready tasks, the missing part of the minimum times
+// the priority. Unfairness: over all users, how far the slots above the minimum are from their
+// average over users of the same priority.
 //
 // O(users) an instant.
 #pragma once
@@ -16,7 +18,7 @@ class UserWatch {
   explicit UserWatch(const ClusterJobsView& jobs);
 
   bool used() const { return !priority_.empty(); }
-  void look(const ClusterScheduler& scheduler);
+  void measure(const ClusterScheduler& scheduler);
   double dissatisfaction() const { return dissatisfaction_; }
   double unfairness() const { return unfairness_; }
 

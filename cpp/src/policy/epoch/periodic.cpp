@@ -172,7 +172,7 @@ bool Periodic::find_levels(const Scene& at, const Instance& of) {
   }
   if (of.penalties.may_be_infinite()) return false;
   if (!at.sums()) return levels_.least(of.problem, of.penalties, at.period);
-  if (at.jobs.all(Kind::kTardiness)) return levels_.meet(of.problem, of.penalties, at.period);
+  if (at.jobs.all(Kind::kTardiness)) return levels_.meet_all(of.problem, of.penalties, at.period);
   if (!at.jobs.all(Kind::kTardy)) return false;
   levels_.give_up(of.problem, of.penalties, at.period, at.jobs.weight);
   return true;

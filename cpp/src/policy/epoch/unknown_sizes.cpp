@@ -24,7 +24,7 @@ void UnknownSizes::learn(const Scene& at, double now) {
     own.least = own.least > 0.0 ? std::min(own.least, below) : below;
   }
   ended_.clear();
-  for (Program& program : programs_) program.index.look(program.sizes);
+  for (Program& program : programs_) program.index.update(program.sizes);
 }
 
 UnknownSizes::Program& UnknownSizes::of(std::int64_t program) {
@@ -33,7 +33,7 @@ UnknownSizes::Program& UnknownSizes::of(std::int64_t program) {
                        [](const Program& own, std::int64_t name) { return own.name < name; });
   if (place != programs_.end() && place->name == program) return *place;
   Program& made = *programs_.insert(place, Program{program, {}, {}, 0.0});
-  made.index.look(made.sizes);
+  made.index.update(made.sizes);
   return made;
 }
 

@@ -29,7 +29,7 @@ class Periodic {
  public:
   // Says that no jobs will come; otherwise jobs are expected as they came before. Not part of the
   // state.
-  void expect_nobody() { expects_ = false; }
+  void expect_no_arrivals() { expects_ = false; }
 
   // A new row, the last one; rows that leave; a job that ends, which shows the error of its
   // estimate; time that passes until a decision at `now`.

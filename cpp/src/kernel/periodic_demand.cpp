@@ -1,4 +1,4 @@
-#include "malleable/kernel/periodic_level.hpp"
+#include "malleable/kernel/periodic_demand.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,9 @@
 
 namespace malleable {
 namespace {
+
+// Terms: a job's need is the number of slot-periods that it must hold during the periods 0 ... k,
+// so that it meets its deadline.
 
 // Rounds up to a whole number, but not because of rounding errors.
 double whole_up(double x) { return std::ceil(x - kCount * std::max(1.0, std::fabs(x))); }
@@ -35,7 +38,7 @@ PeriodicNeed periodic_need(double work, double high, double due, double period) 
 }
 
 // Sorts events by period, without events after `last`.
-void PeriodicLevel::sort_events(double last) {
+void PeriodicDemandTest::sort_events(double last) {
   std::erase_if(events_, [last](const Event& event) { return event.period > last; });
   if (last > 4.0 * static_cast<double>(events_.size())) {
     std::sort(events_.begin(), events_.end(),
@@ -52,8 +55,8 @@ void PeriodicLevel::sort_events(double last) {
   events_.swap(sorted_);
 }
 
-double PeriodicLevel::collect(const Problem& problem, double period, std::span<const double> due,
-                              double last) {
+double PeriodicDemandTest::collect(const Problem& problem, double period,
+                                   std::span<const double> due, double last) {
   events_.clear();
   double total = 0.0;
   for (std::size_t j = 0; j < problem.size(); ++j) {
@@ -73,7 +76,8 @@ double PeriodicLevel::collect(const Problem& problem, double period, std::span<c
   return total;
 }
 
-bool PeriodicLevel::may_meet(const Problem& problem, double period, std::span<const double> due) {
+bool PeriodicDemandTest::may_meet(const Problem& problem, double period,
+                                  std::span<const double> due) {
   periods_.resize(problem.size());
   slot_periods(problem.work, period, periods_);
   double whole = 0.0;

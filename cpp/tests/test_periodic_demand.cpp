@@ -1,9 +1,9 @@
-#include "malleable/kernel/periodic_level.hpp"
+#include "malleable/kernel/periodic_demand.hpp"
 #include "oracles.hpp"
 #include "periodic_loops.hpp"
 
 namespace malleable::check {
-namespace test_periodic_level {
+namespace test_periodic_demand {
 
 // must(k) summed up period by period, as the definition has it.
 bool may_meet_slowly(const Problem& problem, double period, const Doubles& due) {
@@ -60,7 +60,7 @@ TEST(events_say_what_periods_say) {
     }
     const bool slowly = may_meet_slowly(problem, period, due);
     (slowly ? met : missed) += 1;
-    CHECK(PeriodicLevel().may_meet(problem, period, due) == slowly);
+    CHECK(PeriodicDemandTest().may_meet(problem, period, due) == slowly);
   });
   CHECK(10 * met > met + missed);  // sanitizers run fewer trials
   CHECK(10 * missed > met + missed);
@@ -74,9 +74,9 @@ TEST(what_a_loop_did_may_be_met) {
     const double period = std::exp(real(random, -3.0, 3.0));
     Doubles due = run_loop(problem, period, at_random(problem, random));
     for (double& d : due) d *= 1.0 + 1e-9;
-    CHECK(PeriodicLevel().may_meet(problem, period, due));
+    CHECK(PeriodicDemandTest().may_meet(problem, period, due));
   });
 }
 
-}  // namespace test_periodic_level
+}  // namespace test_periodic_demand
 }  // namespace malleable::check

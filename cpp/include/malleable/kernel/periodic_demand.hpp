@@ -1,6 +1,7 @@
 // Whether a loop that decides every P seconds and holds its slots may meet deadlines: the deadline
-// test in whole slot-periods. (A level of penalties is a deadline for every job, so this tests
-// whether the level can be reached.)
+// test of demand_bound.hpp in whole slot-periods (one slot for one period each). A level, that is a
+// value of a max objective, sets every job a deadline, so this also tests whether a level can be
+// reached.
 //
 // There are S slots; a job has w slot-seconds of work left and may have at most M slots. If it must
 // end by D = (K + f) P from now, K whole and 0 <= f < 1, it can do at most M P in each whole period
@@ -12,8 +13,8 @@
 // is linear in k between these events, so only events and the periods before them are tested.
 // Minima are left out, which makes the test weaker.
 //
-// O(J) a test if slots are busy for fewer periods than there are jobs, otherwise O(J log J). Not
-// from a paper.
+// For J jobs O(J) a test if slots are busy for fewer periods than there are jobs, otherwise O(J log
+// J). Not from a paper.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,7 @@ inline bool surely_later(double work, double high, double due, double period, do
   return due - work / high > period * (k + 4.0);
 }
 
-class PeriodicLevel {
+class PeriodicDemandTest {
  public:
   // Whether a loop with this period may meet these deadlines (from problem.now, may be infinite).
   bool may_meet(const Problem& problem, double period, std::span<const double> due);
