@@ -1,3 +1,5 @@
+// The matching of the adaptive policy (classes of jobs to types of nodes) for Python, whose
+// function solves its linear programs.
 #include <memory>
 #include <utility>
 

@@ -1,3 +1,4 @@
+// The simulation of a MapReduce cluster for Python, with the tables of its options and columns.
 #include <memory>
 #include <optional>
 #include <type_traits>

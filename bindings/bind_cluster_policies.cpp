@@ -1,3 +1,5 @@
+// Cluster policies for Python: made by name, or classes written in Python, which see the state as
+// columns by job and phase.
 #include <cmath>
 #include <memory>
 #include <optional>

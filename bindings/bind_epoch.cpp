@@ -1,3 +1,4 @@
+// The epoch of jobs for Python: an object that decides the slots of present jobs in a loop.
 #include <algorithm>
 #include <numeric>
 #include <optional>

@@ -1,3 +1,4 @@
+// The epoch of flows for Python: it decides the slots of jobs that wait for each other.
 #include <algorithm>
 #include <memory>
 #include <optional>

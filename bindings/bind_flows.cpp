@@ -1,3 +1,4 @@
+// Tables and plans of flows (jobs that wait for each other) for Python.
 #include <string>
 
 #include "arrays.hpp"

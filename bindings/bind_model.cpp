@@ -1,3 +1,4 @@
+// Constants, checks and tables of jobs for Python.
 #include "kinds.hpp"
 #include "malleable/model/bound.hpp"
 #include "malleable/model/flows.hpp"

@@ -1,3 +1,4 @@
+// The loop that asks an epoch at each call, or each period, for Python.
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,3 +1,5 @@
+// Plans of jobs for Python, and the table of policies. A Lease lends a call the planner of its
+// thread, which keeps its memory.
 #include <exception>
 #include <memory>
 #include <string>

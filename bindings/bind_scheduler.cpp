@@ -1,3 +1,4 @@
+// The scheduler of a cluster for Python: events in, decisions and task starts out.
 #include <cmath>
 #include <memory>
 #include <optional>

@@ -1,3 +1,4 @@
+// The simulation and the epoch in steps (unit slots of time) for Python.
 #include <optional>
 
 #include "epochs.hpp"

@@ -1,3 +1,4 @@
+// The queue of two stations, map and shuffle, for Python, and its lower bound.
 #include <cmath>
 #include <memory>
 

@@ -1,3 +1,4 @@
+// The epoch of the two stations, map and shuffle, for Python, and batches of jobs.
 #include <limits>
 #include <optional>
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// The extension module: all bindings; only the first interpreter of a process may import it.
 #include <pybind11/pybind11.h>
 
 #include "malleable/model/state.hpp"

@@ -18,7 +18,7 @@ AMOUNTS = [
 
 
 def test_what_a_scheduler_is_told_has_a_place_in_its_records():
-    assert {name for name, row in ROWS.items() if row["told"]} <= set(COLUMNS)
+    assert {name for name, row in ROWS.items() if row["for_schedulers"]} <= set(COLUMNS)
     assert set(SCHEDULER_COLUMNS) <= inspect.signature(ClusterJobs).parameters.keys()
 
 

@@ -323,7 +323,7 @@ typedef struct malleable_decision {
                        * the job has no more slots, see malleable_bound_text */
   double* key;        /* schedulers: the job with the least key gets the next slot */
   int64_t* oversized; /* epochs of jobs: ids of jobs with a start condition that need more slots
-                       * than there are; each is told once; it needs room for all rows */
+                       * than there are; each is written once; it needs room for all rows */
   int64_t oversized_rows; /* written: the number of ids in `oversized` */
 } malleable_decision;
 
@@ -435,7 +435,7 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_set_blocks,
 MALLEABLE_FUNCTION(int, malleable_scheduler_tell,
                    (malleable_scheduler * scheduler, double now, const char* what,
                     malleable_events* events));
-/* For engines that show only how many tasks wait and run: the counts replace all that was told. */
+/* For engines that show only how many tasks wait and run: the counts replace all earlier reports. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_observe,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const malleable_task_counts* counts));

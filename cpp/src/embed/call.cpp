@@ -24,6 +24,7 @@ int noted(int status, const char* what) {
 
 }  // namespace
 
+// The status of the exception that is being handled, whose message is stored.
 int failure() noexcept {
   try {
     throw;
@@ -60,6 +61,7 @@ void throw_bytes(const char* field, std::int64_t bytes, std::size_t least) {
                               ", or more if all that this version does not know is zero)");
 }
 
+// Reads an objective such as "sum:response".
 Goal goal_of(const char* objective) {
   const std::string_view name = text_or(objective, "sum:response");
   for (std::size_t code = 0; code < std::size(kKinds); ++code) {

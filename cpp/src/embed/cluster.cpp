@@ -4,6 +4,7 @@
 
 namespace malleable::embed {
 
+// Nodes of the C structure, with defaults for columns that are null.
 ClusterNodes nodes_of(const malleable_cluster& given) {
   const std::size_t n = length("nodes", given.nodes);
   const auto filled = [n](const auto* column, auto value) {

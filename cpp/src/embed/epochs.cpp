@@ -10,7 +10,7 @@
 namespace malleable::embed {
 namespace {
 
-struct Member {
+struct Member {  // a column of malleable_jobs, of doubles or of whole numbers
   std::string_view name;
   const double* malleable_jobs::* real = nullptr;
   const std::int64_t* malleable_jobs::* whole = nullptr;
@@ -115,6 +115,7 @@ class Columns {
   std::size_t any_, count_, next_ = 0;
 };
 
+// A table of the core that views the caller's arrays; `spare` holds columns of defaults.
 template <typename View, typename Listed = View, typename... Rows>
 View read(const malleable_jobs& given, Defaults& spare, Rows... rows) {
   View view{};
@@ -181,7 +182,7 @@ std::size_t jobs_in(const Of& of) {
 void decide(Epoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
   of.decide(now, slots_of(slots), period);
-  tell(&to.rows, of.size());
+  write_count(&to.rows, of.size());
   put(to.ids, of.ids());
   put(to.given, of.given());
   put(to.changed, of.changed());
@@ -189,7 +190,7 @@ void decide(Epoch& of, double now, const std::int64_t* slots, double period,
   if (to.oversized != nullptr) {
     const std::vector<std::int64_t> never = of.take_oversized();
     put(to.oversized, never);
-    tell(&to.oversized_rows, never.size());
+    write_count(&to.oversized_rows, never.size());
   }
   if (to.value == nullptr && to.lower_bound == nullptr) return;
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -203,8 +204,8 @@ void decide(FlowEpoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
   if (to.ended != nullptr) check_room(to.ended_room, of.size());
   const FlowEpoch::Decision& made = of.decide(now, slots_of(slots), period);
-  tell(&to.rows, made.ids.size());
-  tell(&to.ended_flows, made.ended.size());
+  write_count(&to.rows, made.ids.size());
+  write_count(&to.ended_flows, made.ended.size());
   put(to.ids, made.ids);
   put(to.given, made.slots);
   put(to.changed, made.changed);
@@ -216,7 +217,7 @@ void decide(TandemEpoch& of, double now, const std::int64_t* slots, double perio
             malleable_decision& to) {
   using Row = TandemEpoch::Service;
   const auto made = of.decide(now, slots_of(slots), slots_of(slots, 1), period);
-  tell(&to.rows, made.size());
+  write_count(&to.rows, made.size());
   put_each(to.ids, made, &Row::id);
   put_each(to.changed, made, &Row::changed);
   put_each(to.given, made, &Row::slots);
@@ -225,13 +226,13 @@ void decide(TandemEpoch& of, double now, const std::int64_t* slots, double perio
   put_order(to, of.order(TandemEpoch::kMapping), of.overloaded());
   const auto shuffle_order = of.order(TandemEpoch::kShuffling);
   put(to.shuffle_order, shuffle_order);
-  tell(&to.shuffle_ordered, shuffle_order.size());
+  write_count(&to.shuffle_ordered, shuffle_order.size());
 }
 void decide(SlottedEpoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
   using Row = SlottedEpoch::Grant;
   const auto made = of.decide(now, slots_of(slots), period);
-  tell(&to.rows, made.size());
+  write_count(&to.rows, made.size());
   put_each(to.ids, made, &Row::id);
   put_each(to.given, made, &Row::slots);
   put_each(to.changed, made, &Row::changed);
@@ -353,15 +354,15 @@ int malleable_epoch_decide(malleable_epoch* epoch, double now, const int64_t* sl
 
 int malleable_epoch_size(malleable_epoch* epoch, int64_t* jobs, int64_t* flows) {
   return with(epoch, [&]<typename Of>(Of& of) {
-    tell(jobs, jobs_in(of));
-    if constexpr (std::is_same_v<Of, FlowEpoch>) tell(flows, of.size());
+    write_count(jobs, jobs_in(of));
+    if constexpr (std::is_same_v<Of, FlowEpoch>) write_count(flows, of.size());
   });
 }
 
 int malleable_epoch_save(malleable_epoch* epoch, uint8_t* bytes, int64_t room, int64_t* count) {
   return with(epoch, [&]<typename Of>(Of& of) {
     const std::string all = save_state(Of::kName, of);
-    tell(count, all.size());
+    write_count(count, all.size());
     if (bytes != nullptr) check_room(room, all.size());
     put(bytes, all);
   });

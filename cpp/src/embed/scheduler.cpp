@@ -22,6 +22,7 @@ ClassMatcher matcher_of(malleable_matcher solve, void* context) {
   };
 }
 
+// The policy that the options name.
 std::unique_ptr<ClusterPolicy> policy_of(const malleable_scheduler_options& given,
                                          const SchedulerOptions& options, bool by_user,
                                          bool generic) {
@@ -178,17 +179,17 @@ int malleable_scheduler_set_blocks(malleable_scheduler* scheduler, int64_t id, i
 int malleable_scheduler_tell(malleable_scheduler* scheduler, double now, const char* what,
                              malleable_events* events) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
-    malleable_events& told = needed("events", events);
+    malleable_events& given = needed("events", events);
     sized("events", events);
     const std::string_view name = text("what", what);
-    told.ignored = 0;
+    given.ignored = 0;
     if (name == "ready") {
-      const Scheduler::Tasks tasks = tasks_of(told);
+      const Scheduler::Tasks tasks = tasks_of(given);
       return of.scheduler.ready(tasks.ids, tasks.phase, now);
     }
-    for (const auto& [known, tell_it] : kEvents) {
+    for (const auto& [known, method] : kEvents) {
       if (name != known) continue;
-      told.ignored = (of.scheduler.*tell_it)(tasks_of(told), now);
+      given.ignored = (of.scheduler.*method)(tasks_of(given), now);
       return;
     }
     throw std::invalid_argument("what = '" + std::string(name) +
@@ -266,7 +267,7 @@ int malleable_scheduler_decide(malleable_scheduler* scheduler, double now,
   return with(scheduler, [&](PolicyAndScheduler& of) {
     malleable_decision& to = with_room("decision", decision, of.scheduler.size());
     const auto made = of.scheduler.decide(now);
-    tell(&to.rows, made.size());
+    write_count(&to.rows, made.size());
     put_order(to, {}, false);
     put_each(to.ids, made, &Row::id);
     put_each(to.changed, made, &Row::changed);
@@ -290,7 +291,7 @@ int malleable_scheduler_assign(malleable_scheduler* scheduler, double now,
                      }
                      malleable_starts& to = with_room("starts", starts, most);
                      const auto made = of.assign(now, free);
-                     tell(&to.rows, made.size());
+                     write_count(&to.rows, made.size());
                      put_each(to.ids, made, &Start::id);
                      put_each(to.phase, made, &Start::phase);
                      put_each(to.task, made, &Start::task);
@@ -306,7 +307,7 @@ int malleable_scheduler_take_back(malleable_scheduler* scheduler, double now,
                      check_room(room, static_cast<std::size_t>(of.running()));
                      const auto taken = of.take_back(now, free);
                      put(ids, taken);
-                     tell(rows, taken.size());
+                     write_count(rows, taken.size());
                    });
 }
 
@@ -348,7 +349,7 @@ int malleable_scheduler_history(malleable_scheduler* scheduler, double* numbers,
       all.push_back(static_cast<double>(part->size()));
       all.insert(all.end(), part->begin(), part->end());
     }
-    tell(count, all.size());
+    write_count(count, all.size());
     if (numbers != nullptr) check_room(room, all.size());
     put(numbers, all);
   });
@@ -378,5 +379,5 @@ int malleable_scheduler_next(malleable_scheduler* scheduler, double* time) {
 }
 
 int malleable_scheduler_size(malleable_scheduler* scheduler, int64_t* jobs) {
-  return with(scheduler, [&](PolicyAndScheduler& of) { tell(jobs, of.scheduler.size()); });
+  return with(scheduler, [&](PolicyAndScheduler& of) { write_count(jobs, of.scheduler.size()); });
 }

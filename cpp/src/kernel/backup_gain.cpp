@@ -21,8 +21,8 @@ constexpr Draw kDraws[] = {
     {3.7504397177257425, 5.4826885597221787e-4},
 };
 
-// A task whose mean time is 1 unless it is a straggler. After t: the chance that it still runs, and
-// E[max(0, T - t)].
+// The time T of a task: log-normal with mean 1, or, for a straggler, P(T > t) = 1 / (1 + t)^2.
+// After t: the chance that it still runs, and E[max(0, T - t)].
 class Times {
  public:
   explicit Times(double scatter) : scatter_(scatter) {}
@@ -46,6 +46,8 @@ class Times {
 
 }  // namespace
 
+// gain: the seconds that a second attempt saves, over the seconds that both run; chance: that it
+// ends first. The second attempt copies first, for `copying` seconds.
 BackupGain backup_gain(double age, const LogTimes& times, double copying) {
   const Times one(times.scatter());
   const double mean = times.seconds(), old = std::max(0.0, age) / mean, copies = copying / mean;

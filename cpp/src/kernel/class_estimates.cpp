@@ -16,13 +16,14 @@ ClassEstimates::ClassEstimates(std::size_t types, double memory) : types_(types)
 std::size_t ClassEstimates::add_class() {
   jobs_.push_back(0.0);
   for (auto& come : come_) come.emplace_back();
-  for (auto* column : {&tasks_, &told_}) column->resize(2 * jobs_.size(), 0.0);
+  for (auto* column : {&tasks_, &stated_}) column->resize(2 * jobs_.size(), 0.0);
   for (auto* column : {&guess_, &measured_, &number_}) {
     column->resize(2 * jobs_.size() * types_, 0.0);
   }
   return jobs_.size() - 1;
 }
 
+// A count in which jobs are forgotten at the rate 1 / memory.
 double ClassEstimates::faded(const Count& count, double now) const {
   return std::isinf(memory_) ? count.value : count.value * std::exp((count.time - now) / memory_);
 }
@@ -38,7 +39,7 @@ void ClassEstimates::arrived(std::size_t c, double now, bool minimum,
   for (const Phase p : {kMap, kReduce}) {
     tasks_[row(c, p)] += static_cast<double>(tasks[p]);
     if (tasks[p] == 0) continue;
-    told_[row(c, p)] += 1.0;
+    stated_[row(c, p)] += 1.0;
     for (std::size_t g = 0; g < types_; ++g) {
       guess_[row(c, p) * types_ + g] += seconds[p * types_ + g];
     }
@@ -71,16 +72,17 @@ double ClassEstimates::tasks(std::size_t c, Phase p) const {
   return jobs_[c] > 0.0 ? tasks_[row(c, p)] / jobs_[c] : 0.0;
 }
 
+// The seconds of a task on nodes of a type: the guess, corrected by what was measured.
 double ClassEstimates::seconds(std::size_t c, Phase p, std::size_t type) const {
   const std::size_t first = row(c, p) * types_;
-  const double told = told_[row(c, p)];
+  const double stated = stated_[row(c, p)];
   double sum = 0.0, expected = 0.0;
   for (std::size_t g = 0; g < types_; ++g) {
-    const double guess = told > 0.0 ? guess_[first + g] / told : 0.0;
+    const double guess = stated > 0.0 ? guess_[first + g] / stated : 0.0;
     sum += measured_[first + g];
     expected += number_[first + g] * guess;
   }
-  const double own = told > 0.0 ? guess_[first + type] / told : 0.0;
+  const double own = stated > 0.0 ? guess_[first + type] / stated : 0.0;
   // The guess for this type counts as one task at the ratio found so far.
   const double ratio = own + expected > 0.0 ? (own + sum) / (own + expected) : 1.0;
   return (own * ratio + measured_[first + type]) / (1.0 + number_[first + type]);

@@ -5,8 +5,10 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
-// Terms: a chain is the pseudo-jobs of a flow, one after another (kernel/flow_chains.hpp); `height`
-// is the number of slots of a pseudo-job, or of a piece of it.
+// Terms: a flow's jobs are replaced by pseudo-jobs, a chain of amounts of work, each with the
+// number of slots it can use (kernel/flow_chains.hpp); `height` is the number of slots of a
+// pseudo-job, or of a piece of it. Intervals cut time where the number of free slots changes;
+// `jump` leads on from full ones (path halving).
 void DeadlineGreedy::reset(double slots) {
   slots_ = slots;
   intervals_.clear();
@@ -34,6 +36,8 @@ Index DeadlineGreedy::at(double time) {
   return i;
 }
 
+// Lets the pseudo-jobs of a flow take all free slots they can use, as early as possible after
+// `release`; returns the end of the last one.
 double DeadlineGreedy::place(const FlowChains& chains, Index flow, double release,
                              ChainPieces* pieces) {
   double time = release;

@@ -21,6 +21,7 @@ std::size_t DeadlinePacking::split(double time) {
   return index;
 }
 
+// Joins neighbouring columns with equally many used slots.
 void DeadlinePacking::merge(std::size_t from, std::size_t to) {
   const auto begin = columns_.begin();
   columns_.erase(std::unique(begin + static_cast<std::ptrdiff_t>(from),
@@ -29,6 +30,7 @@ void DeadlinePacking::merge(std::size_t from, std::size_t to) {
                  begin + static_cast<std::ptrdiff_t>(to));
 }
 
+// Adds a piece to a job.
 void DeadlinePacking::take(Index job, double start, double end, double slots) {
   auto& pieces = held_[job];
   if (!pieces.empty() && pieces.back().end == start && pieces.back().slots == slots) {
@@ -39,7 +41,8 @@ void DeadlinePacking::take(Index job, double start, double end, double slots) {
 }
 
 // Adds `need` slot-seconds on [0, due], at most `cap` slots at once, on top of the used slots.
-void DeadlinePacking::pour(const Problem& problem, Index job, double due, double cap, double need) {
+void DeadlinePacking::pour_work(const Problem& problem, Index job, double due, double cap,
+                                double need) {
   const std::size_t end = split(due);
   const auto length = [&](std::size_t k) { return columns_[k + 1].start - columns_[k].start; };
   const auto area = [&](double level) {
@@ -168,7 +171,7 @@ void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
   for (const Index j : order) {
     const double need = problem.work[j] - problem.low[j] * due[j];
     if (due[j] > 0.0 && due[j] < kInfinity && need > 0.0 && problem.high[j] > problem.low[j]) {
-      pour(problem, j, due[j], problem.high[j] - problem.low[j], need);
+      pour_work(problem, j, due[j], problem.high[j] - problem.low[j], need);
     }
   }
   // In the second pass, jobs reach slots that later jobs gave up in the first.

@@ -14,8 +14,10 @@ namespace {
 
 // Terms: S slots; job j has the work W_j and from m_j to M_j slots (`low`, `high`). A level is a
 // value of the objective; it sets each job a deadline. The excess at t is the work forced before t
-// beyond S t. Sums of forced work are off by a few roundings of S t. A level passes if the excess
-// is between 0 and 2 kRounding S t: rounding then cannot lift a bound at any scale of t.
+// beyond S t; the peak is where it is largest, the window the span of times that may be overloaded.
+// Deadlines may be stretched (times `stretch`) within their tolerance. Sums of forced work are off
+// by a few roundings of S t. A level passes if the excess is between 0 and 2 kRounding S t:
+// rounding then cannot lift a bound at any scale of t.
 constexpr int kRounds = 60;          // of the search for a level, from below
 constexpr int kOwnRounds = 12;       // the same for custom penalties, known only by their values
 constexpr int kLevelHalvings = 200;  // halvings of a bracket of levels
@@ -54,6 +56,7 @@ double time_with_room(const Problem& problem, std::size_t j,
 
 }  // namespace
 
+// Lower bounds of the time at which each job can end, if all others keep their minima.
 void earliest_completions(const Problem& problem, std::span<double> earliest) {
   const std::size_t n = problem.size();
   double minima = 0.0;
@@ -94,6 +97,7 @@ DemandBound::Peak DemandBound::peak(const Problem& problem, std::span<const doub
   return peak(problem, due, all);
 }
 
+// Lists the times at which the rate of forced work changes; `rate`: the rate of the excess at 0.
 DemandBound::Peak DemandBound::list_rate_changes(const Problem& problem,
                                                  std::span<const double> due, double& rate) {
   times_.clear();
@@ -123,6 +127,7 @@ DemandBound::Peak DemandBound::list_rate_changes(const Problem& problem,
   return worst;
 }
 
+// The same within a window, which shrinks to the overloaded times.
 DemandBound::Peak DemandBound::peak(const Problem& problem, std::span<const double> due,
                                     Window& window) {
   double rate = 0.0;
@@ -438,6 +443,7 @@ double DemandBound::least_alone(const Problem& problem, const Penalties& penalti
   return low;
 }
 
+// The least level from `from` on that passes, at most `to`.
 double DemandBound::level(const Problem& problem, const Penalties& penalties, double from,
                           double to, double stretch) {
   const std::size_t n = problem.size();

@@ -6,17 +6,19 @@
 namespace malleable {
 namespace {
 
-constexpr double kQuantile = 0.25;  // of CopySeconds::low()
+constexpr double kQuantile = 0.25;  // CopySeconds::low(): this quantile of the last copying times
 
-// The chance that it is above b if it is above a, a <= b.
+// The chance that a standard normal is above b if it is above a, a <= b.
 double above_given(double a, double b) {
-  constexpr double kFar = 30.0;  // beyond it above() has no digits
+  constexpr double kFar = 30.0;  // beyond it normal_above() has no digits
   if (a < kFar) return normal_above(b) / normal_above(a);
   return std::exp(0.5 * (a - b) * (a + b)) * (a / b);
 }
 
 }  // namespace
 
+// The chance that all maps end within `seconds`: running ones of these ages, and waiting ones.
+// Computing stops once it is below `enough`.
 double chance_of_ends(std::span<const double> ages, double waiting, const LogTimes& times,
                       double seconds, double enough) {
   const double s = times.scatter();

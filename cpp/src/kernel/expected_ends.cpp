@@ -20,8 +20,8 @@ using ByScatter = std::array<double, kScatters>;
 constexpr ByScatter kScatter{0.003, 0.03, 0.06, 0.12, 0.25, 0.5, 0.8, 1.1, 1.5, 2.0};
 // Prior of the scatters.
 constexpr ByScatter kLikely{0.02, 0.05, 0.1, 0.2, 0.25, 0.13, 0.1, 0.07, 0.05, 0.03};
-// Scatter of the factor by which times change.
-constexpr double kJumpScatter = 1.5;
+// Sometimes later tasks of a phase take longer or shorter than those before, by a random factor.
+constexpr double kJumpScatter = 1.5;       // standard deviation of its logarithm
 constexpr double kLeastAge = 1e-3;         // [s]
 constexpr double kLow = 0.1, kHigh = 0.9;  // quantiles of the ends
 constexpr std::int64_t kPieces = 8;        // pieces of a slot's share of waiting tasks
@@ -48,6 +48,7 @@ double draw_above(double z, Random& random) {
   }
 }
 
+// Draws an index with these chances.
 std::size_t choose(const ByScatter& chances, Random& random) {
   double left = uniform(random);
   for (std::size_t k = 0; k + 1 < kScatters; ++k) {
@@ -114,11 +115,11 @@ class Run {
   // seconds(phase, tasks, age): the seconds of so many waiting tasks (age 0), one after the other,
   // or of a running task.
   template <typename Seconds>
-  void go(const Seconds& seconds, std::span<double> end) {
+  void run(const Seconds& seconds, std::span<double> end) {
     const std::size_t n = jobs_.size();
     waiting_.assign(2 * n, 0);
     open_.assign(2 * n, 0);
-    beside_.assign(2 * n, 0);
+    running_.assign(2 * n, 0);
     holds_.assign(n, 0);
     missing_.assign(n, 0);
     ends_ = {};
@@ -132,7 +133,7 @@ class Run {
         const LeftPhase& phase = jobs_[j].phases[p];
         waiting_[2 * j + p] = phase.waiting;
         open_[2 * j + p] = phase.waiting + phase.running;
-        beside_[2 * j + p] = phase.running;
+        running_[2 * j + p] = phase.running;
         holds_[j] += phase.running;
         free_[pool(p)] -= phase.running;
         for (std::int64_t k = 0; k < phase.running; ++k) {
@@ -155,7 +156,7 @@ class Run {
       const std::size_t j = row / 2;
       withdraw(j);
       ++free_[pool(row % 2)];
-      --beside_[row];
+      --running_[row];
       --holds_[j];
       open_[row] -= tasks;
       if (open_[2 * j] + open_[2 * j + 1] == 0) {
@@ -173,8 +174,9 @@ class Run {
   std::size_t phase_of(std::size_t j) const { return open_[2 * j] > 0 ? 0 : 1; }
   // The factor by which a task beside the others takes longer than alone.
   double slower(std::size_t row) const {
-    return std::pow(static_cast<double>(beside_[row]), 1.0 - jobs_[row / 2].speedup);
+    return std::pow(static_cast<double>(running_[row]), 1.0 - jobs_[row / 2].speedup);
   }
+  // The job's place among the jobs that could start a task, the least first.
   std::pair<double, Index> place(std::size_t j) const {
     // With none, half a slot counts.
     const double held = static_cast<double>(holds_[j]) + 0.5;
@@ -183,6 +185,7 @@ class Run {
   bool may_start(std::size_t j) const {
     return missing_[j] == 0 && waiting_[2 * j + phase_of(j)] > 0 && holds_[j] < jobs_[j].most;
   }
+  // Puts the job among them, or takes it out.
   void offer(std::size_t j) {
     if (may_start(j)) ready_[pool(phase_of(j))].insert(place(j));
   }
@@ -211,6 +214,7 @@ class Run {
     const std::int64_t own = waiting / std::max<std::int64_t>(1, slots);
     return std::clamp<std::int64_t>(std::max(own, before_[j]) / kPieces, 1, waiting);
   }
+  // Starts tasks in all free slots.
   template <typename Seconds>
   void fill(double now, const Seconds& seconds) {
     for (const std::size_t p : {0, 1}) {
@@ -221,7 +225,7 @@ class Run {
         --free_[p];
         const std::int64_t tasks = piece(j, p, waiting_[row]);
         waiting_[row] -= tasks;
-        ++beside_[row];
+        ++running_[row];
         ++holds_[j];
         ends_.push({now + seconds(row, tasks, 0.0) * slower(row), row, tasks});
         offer(j);
@@ -235,7 +239,9 @@ class Run {
   std::vector<double> rank_;
   std::vector<std::int64_t> before_;  // by order: tasks that each slot does before those of a job
   std::vector<std::vector<Index>> children_;
-  std::vector<std::int64_t> waiting_, open_, beside_, holds_, missing_;
+  // By row: waiting, unfinished and running tasks; by job: its slots, and parents that it waits
+  // for.
+  std::vector<std::int64_t> waiting_, open_, running_, holds_, missing_;
   std::int64_t free_[2] = {0, 0};
   std::set<std::pair<double, Index>> ready_[2];
   using End = std::tuple<double, std::size_t, std::int64_t>;  // (time, row, tasks)
@@ -251,7 +257,7 @@ double quantile(std::span<double> sorted, double part) {
 }
 
 // The seconds of a phase's tasks in one draw.
-struct Taken {
+struct PhaseTimes {
   // mean and deviation of the logarithms; factor of a change
   double middle = 0.0, deviation = 0.0, jump = 0.0;
 
@@ -291,10 +297,10 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
   Random random(request.seed);
   Run run(jobs, request);
   const auto draws = static_cast<std::size_t>(request.draws);
-  std::vector<Taken> taken(2 * n);
+  std::vector<PhaseTimes> times(2 * n);
   std::vector<double> ends(n * draws), end(n);
   const auto seconds = [&](std::size_t row, std::int64_t tasks, double age) {
-    return age > 0.0 ? taken[row].left(age, random) : taken[row].more(tasks, random);
+    return age > 0.0 ? times[row].left(age, random) : times[row].more(tasks, random);
   };
   for (std::size_t d = 0; d < draws; ++d) {
     for (std::size_t row = 0; row < 2 * n; ++row) {
@@ -305,11 +311,11 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
       const std::size_t k = choose(likely[row], random);
       const bool changes = uniform(random) < request.jump;
       const LogMean& mean = phase.mean[k];
-      taken[row].middle = mean.mean + std::sqrt(mean.variance) * normal(random);
-      taken[row].deviation = kScatter[k];
-      taken[row].jump = changes ? kJumpScatter * normal(random) : 0.0;
+      times[row].middle = mean.mean + std::sqrt(mean.variance) * normal(random);
+      times[row].deviation = kScatter[k];
+      times[row].jump = changes ? kJumpScatter * normal(random) : 0.0;
     }
-    run.go(seconds, end);
+    run.run(seconds, end);
     for (std::size_t j = 0; j < n; ++j) ends[j * draws + d] = end[j];
   }
   for (std::size_t j = 0; j < n; ++j) {

@@ -1,3 +1,5 @@
+// All ready jobs share the slots equally, each up to its maximum (water-filling), at every arrival
+// and end.
 #include "malleable/kernel/fair_list.hpp"
 
 #include <algorithm>

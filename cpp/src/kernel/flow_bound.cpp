@@ -9,6 +9,10 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// Terms: a profile says how much work a flow can do at most in each span of time after its release,
+// if each job runs as early as possible (head), or before its end, if each runs as late as the
+// longest path behind it allows (tail); `all_` is the head of all flows together. Times count from
+// problem.now. `forced` is the work that a flow with a due time must have done by t.
 namespace {
 
 // Roundings of a time that may add up in a place of a profile.
@@ -17,6 +21,7 @@ constexpr std::size_t kFewChanges = 256;  // up to this many changes a compariso
 
 }  // namespace
 
+// The work of a profile by time t.
 double WorkProfiles::at(std::size_t row, double t) const {
   const auto first = time.begin() + static_cast<std::ptrdiff_t>(offset[row]);
   const auto end = time.begin() + static_cast<std::ptrdiff_t>(offset[row + 1]);
@@ -158,6 +163,7 @@ double FlowBound::rounding(std::size_t j, double due, double t) const {
 
 double FlowBound::rounding(double t) const { return steepest_all_ * kClock * t; }
 
+// The objective if every flow ended as early as it can alone.
 double FlowBound::alone(const Penalties& penalties, Aggregate aggregate) const {
   double sum = 0.0, worst = -kInfinity;
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
@@ -185,6 +191,7 @@ double FlowBound::forced(std::size_t j, double due, double t) const {
   return std::max(0.0, volume - tail_.at(j, due - t));
 }
 
+// Replaces every flow by one malleable job with its volume and largest possible rate.
 void FlowBound::relax(Problem& jobs) const {
   jobs.now = problem_->now;
   jobs.slots = problem_->slots;
@@ -195,6 +202,8 @@ void FlowBound::relax(Problem& jobs) const {
   jobs.idle_end.assign(problem_->idle_end.begin(), problem_->idle_end.end());
 }
 
+// A bound of the sum by mean busy times (the mean of the times at which a job's work is done) of
+// the malleable jobs that represent the flows; -infinity if a penalty is not convex.
 double FlowBound::busy_bound(const Penalties& penalties, std::span<const double> completion) {
   const std::size_t f = problem_->flows();
   for (std::size_t j = 0; j < f; ++j) {
@@ -274,6 +283,7 @@ void FlowBound::ends_by_work_left(const Penalties& penalties, std::span<double> 
   serve(penalties, true, point_, end);
 }
 
+// The same for linear penalties and flows that arrive later.
 double FlowBound::released_bound(const Penalties& penalties) {
   if (!penalties.linear()) return -kInfinity;
   const std::size_t f = problem_->flows();

@@ -64,6 +64,7 @@ FlowBound::Peak FlowBound::peak(std::span<const double> due) {
   return top;
 }
 
+// Whether no schedule can meet all these due times.
 bool FlowBound::impossible(std::span<const double> due) {
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     if (problem_->volume[j] > 0.0 && earliest_[j] > due[j]) return true;
@@ -127,7 +128,7 @@ double FlowBound::next_level(const Penalties& penalties, double level, double to
 }
 
 // Climbs to a level ahead if that is overloaded, too.
-void FlowBound::look_ahead(const Penalties& penalties, double ahead, Climb& climb) {
+void FlowBound::try_higher_level(const Penalties& penalties, double ahead, Climb& climb) {
   deadlines(penalties, ahead, level_due_);
   const Peak found = peak(level_due_);
   if (found.excess > 0.0 && total_excess(penalties, ahead, found.time) > 0.0) {
@@ -140,6 +141,7 @@ void FlowBound::look_ahead(const Penalties& penalties, double ahead, Climb& clim
   }
 }
 
+// The least level from `from` on that passes, at most `to`.
 double FlowBound::max_level(const Penalties& penalties, double from, double to) {
   Climb climb{std::max(from, alone(penalties, Aggregate::kMax)), to};
   if (!(climb.level < to)) return std::min(climb.level, to);
@@ -158,7 +160,7 @@ double FlowBound::max_level(const Penalties& penalties, double from, double to) 
     if (!(next < climb.passes)) climb.passes = to;
     if (climb.passes - next <= kCloseLevel * std::fabs(climb.passes)) break;
     if (round < kNewtonOnly || !(ahead > next && ahead < climb.passes)) continue;
-    look_ahead(penalties, ahead, climb);
+    try_higher_level(penalties, ahead, climb);
   }
   return std::min(climb.level, to);
 }

@@ -1,6 +1,8 @@
 // Bounds of sums by multipliers for the work forced before certain times: for steps, and for any
 // penalties on a grid. Options are the completions that a flow may choose, with their penalties.
-// Each time has a Lagrangian multiplier, a price of the work that must be done by then.
+// Each time has a Lagrangian multiplier, a price of the work that must be done by then; room_ is
+// the work that fits before it, force_ the work that each option forces before it (by option, then
+// by time).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -19,6 +21,8 @@ constexpr double kGridTimes = 40.0;
 
 }  // namespace
 
+// Lists the last times of each step of a flow's penalty; completions from `horizon` on cost the
+// same.
 void FlowBound::list_options(const Penalties& penalties, double horizon) {
   option_offset_.assign(1, 0);
   options_.clear();
@@ -50,6 +54,7 @@ void FlowBound::list_options(const Penalties& penalties, double horizon) {
   }
 }
 
+// Gives multipliers to at most so many of the options' due times.
 void FlowBound::pick_times(std::size_t most) {
   times_.clear();
   for (const Option& option : options_) {
@@ -59,6 +64,7 @@ void FlowBound::pick_times(std::size_t most) {
   fill_force();
 }
 
+// Fills room_ and force_.
 void FlowBound::fill_force() {
   room_.resize(times_.size());
   force_.assign(options_.size() * times_.size(), 0.0);
@@ -201,6 +207,7 @@ double FlowBound::least_price(const Penalties& penalties, std::size_t j) {
   return least;
 }
 
+// The bound for any piecewise linear penalties, at most `value`; `share` scales the effort.
 double FlowBound::grid_bound(const Penalties& penalties, double value, double share) {
   const std::size_t f = problem_->flows();
   // The places to look at rise with the square of the times.
@@ -242,6 +249,8 @@ struct FlowBound::Search {
   std::vector<double> price_left, force_left, used;
   std::vector<std::vector<std::size_t>> by_price;
 
+  // Tries the options of the depth-th flow; `paid` and `price`: of the flows before it, without and
+  // with the multipliers.
   void descend(std::size_t depth, double paid, double price) {
     if (nodes == 0) {
       complete = false;
@@ -320,6 +329,8 @@ double FlowBound::search_steps(double value, std::uint64_t nodes,
   return search.complete ? search.best : -kInfinity;
 }
 
+// The bound for steps, at most `value`, with a search of so many nodes; writes the due times of the
+// chosen options.
 double FlowBound::step_bound(const Penalties& penalties, double value, std::uint64_t nodes,
                              std::span<double> due) {
   const std::size_t f = problem_->flows();

@@ -1,3 +1,5 @@
+// Cuts each flow, run alone as early as possible, at every start and end of its jobs: between two
+// cuts it needs a number of slots (height) for a time (length).
 #include "malleable/kernel/flow_chains.hpp"
 
 #include <algorithm>

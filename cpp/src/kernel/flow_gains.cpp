@@ -1,3 +1,5 @@
+// Slots of the ready jobs of flows whose jobs have speed-up curves: a job gets slots while what its
+// flow gains by them is worth more than what they cost the flows behind it.
 #include "malleable/kernel/flow_gains.hpp"
 
 #include <algorithm>
@@ -20,6 +22,8 @@ void FlowGains::add(double work, double most, const SpeedupView& speedup, std::s
 
 void FlowGains::end_flow(double weight) { flows_.push_back({problem_.work.size(), weight}); }
 
+// `coming`: the number of flows that will come while the present ones run; they count as behind
+// all.
 void FlowGains::allocate(double coming, std::span<double> slots) {
   if (problem_.work.empty()) return;
   const SpeedupView speedup = speedup_.view();

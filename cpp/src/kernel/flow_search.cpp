@@ -9,7 +9,8 @@
 namespace malleable {
 // Terms: a recipe says how a schedule is made (an order of flows, due times or keys); its score is
 // the objective, and then the secondary objective; a descent moves flows within the order while
-// that lowers the score.
+// that lowers the score. Ranks are places of jobs in a list, `tail` is the longest path of work
+// behind a job, `inside_` the order of jobs within their flow.
 void FlowSearch::begin(const FlowProblem& problem, const FlowChains& chains,
                        const Penalties& penalties, Aggregate aggregate,
                        std::span<const double> earliest) {
@@ -52,6 +53,7 @@ void FlowSearch::begin(const FlowProblem& problem, const FlowChains& chains,
   end_.resize(n);
 }
 
+// Due times whose total lateness is the secondary objective of max objectives.
 void FlowSearch::aim(std::span<const double> due) { target_.assign(due.begin(), due.end()); }
 
 void FlowSearch::rank_by_order(std::span<const Index> order, std::span<Index> rank) const {
@@ -97,6 +99,7 @@ bool FlowSearch::count(Index j, double end, double cut, Score& score) const {
   return score.value <= cut;
 }
 
+// The score of a recipe's schedule; infinite once it exceeds the limit.
 Score FlowSearch::score(const FlowRecipe& recipe, const Score& limit) {
   const double cut = limit.value + kRounding * std::fabs(limit.value);
   Score score{base_, 0.0};
@@ -180,6 +183,8 @@ void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
   }
 }
 
+// Descends from each recipe, then from random perturbations of the best; stops at a value near
+// `bound`. The best recipe is then the first one. Returns the number of schedules made.
 std::uint64_t FlowSearch::improve(std::vector<FlowRecipe>& recipes, Score& best,
                                   std::uint64_t effort, double bound,
                                   const std::function<bool()>& stop) {

@@ -55,6 +55,8 @@ std::int64_t most_there(const MapReduceView& jobs, Slots one, Slots other) {
 
 }  // namespace
 
+// Lower bounds of the total time of all jobs in the system, in steps: by SRPT on one fast machine,
+// and by that together with what each job needs alone.
 FlowTimeBounds flow_time_bounds(const MapReduceView& jobs, std::int64_t machines, bool preemptive) {
   Slots after(jobs.size());
   const std::int64_t forced = srpt_finish(jobs, machines, after);

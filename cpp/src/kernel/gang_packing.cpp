@@ -15,6 +15,7 @@ void GangPacking::set_need(std::size_t position, double need) {
   while ((node /= 2) > 0) tree_[node] = std::min(tree_[2 * node], tree_[2 * node + 1]);
 }
 
+// The first position from `from` on whose need fits into the free slots; leaves_ if there is none.
 std::size_t GangPacking::next_fitting(std::size_t from, double free) const {
   if (from >= leaves_) return leaves_;
   std::size_t node = leaves_ + from;
@@ -56,6 +57,7 @@ void GangPacking::begin(const Problem& problem, std::span<const Index> order, Pl
   }
 }
 
+// The job at position p has so many slots from `time` on.
 void GangPacking::set_rate(std::size_t p, double time, double slots) {
   if (slots == rate_[p]) return;
   const Index j = order_[p];

@@ -1,9 +1,13 @@
+// The Gittins index of a job that has received so much service: the most that it can be expected to
+// end, per unit of further service, given the sizes of ended jobs. Sizes are counted by class;
+// class k holds sizes up to work_bound(k).
 #include "malleable/kernel/gittins.hpp"
 
 #include <numeric>
 
 namespace malleable {
 
+// Computes all indices again if an eighth more sizes are known; false if not.
 bool GittinsIndex::update(const WorkCounts& sizes) {
   const double known = std::accumulate(sizes.begin(), sizes.end(), 0.0);
   if (known_ >= 0.0 && known <= 1.125 * known_) return false;

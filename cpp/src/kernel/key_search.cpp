@@ -27,6 +27,7 @@ void KeySearch::begin(const FlowProblem& problem) {
   state_ = 1;
 }
 
+// Keys by slack: a job's due time less the longest path of work from it to its flow's end.
 void KeySearch::keys_by_due(std::span<const double> due, std::vector<double>& key) const {
   double last = 0.0;
   for (const double d : due) last = d < kInfinity ? std::max(last, d) : last;
@@ -53,6 +54,7 @@ std::uint64_t KeySearch::random() {
 
 double KeySearch::uniform() { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
+// Notes the range of the keys, the unit of steps.
 void KeySearch::spread(std::span<const double> key) {
   double low = kInfinity, high = -kInfinity;
   for (const Index i : jobs_) {
@@ -62,6 +64,7 @@ void KeySearch::spread(std::span<const double> key) {
   spread_ = high > low ? high - low : 1.0;
 }
 
+// Changes the keys of up to three jobs, or of all jobs of a flow.
 void KeySearch::step(std::vector<double>& key) {
   changes_.clear();
   const double reach = 2.0 * spread_ * kReach[random() % std::size(kReach)];
@@ -102,6 +105,7 @@ double KeySearch::missed(std::span<const double> due, std::span<const double> ke
   return sum <= limit ? sum : kInfinity;
 }
 
+// Looks for keys whose list schedule meets all due times; each schedule costs 1 of the effort.
 bool KeySearch::meet_deadlines(std::span<const double> due, std::vector<double>& key,
                                std::uint64_t& effort, const std::function<bool()>& stop) {
   if (effort == 0 || jobs_.empty()) return false;
@@ -121,6 +125,7 @@ bool KeySearch::meet_deadlines(std::span<const double> due, std::vector<double>&
   return best == 0.0;
 }
 
+// Improves the keys of a recipe by random steps until its value is at most `goal`.
 void KeySearch::improve(FlowSearch& search, FlowRecipe& recipe, Score& score, std::uint64_t& effort,
                         double goal, const std::function<bool()>& stop) {
   if (jobs_.empty()) return;

@@ -15,7 +15,7 @@ constexpr std::size_t kShort = 192;  // below this a comparison sort is faster (
 
 // Leading bits sorted by counting, and how many of them at a time. Keys that are equal in these
 // bits are sorted afterwards, so the bits need only separate most keys (measured).
-struct Digits {
+struct Digits {  // in bits
   int width, digit;
 };
 Digits digits_for(std::size_t n) {

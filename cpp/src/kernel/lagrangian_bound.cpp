@@ -11,6 +11,9 @@ namespace {
 
 // Terms: f is the work that a job must have done by a time t so that it ends by C (its forced
 // work); m and M are its least and most slots, W its work, l_k the price (multiplier) of time t_k.
+// An option is a completion that a job may choose; its forced work rises by m a second until it is
+// W (`rising`), or until only M slots up to the end would do (`own`), and is W at the end
+// (`before`; all three are numbers of times).
 
 // For each kRoundedJobs jobs, rounding may add kRounding of all work to the forced work.
 constexpr double kRoundedJobs = 4096.0;
@@ -94,6 +97,7 @@ void LagrangianBound::list_options(const Penalties& penalties, std::size_t j, do
   }
 }
 
+// Begins with all multipliers 0; false if there is nothing that they could improve.
 bool LagrangianBound::begin(const Problem& problem, const Penalties& penalties,
                             std::span<const double> earliest, std::span<const double> completion,
                             std::size_t times) {
@@ -210,6 +214,7 @@ double LagrangianBound::evaluate() {
   return bound;
 }
 
+// Subgradient steps towards `value`, which no bound exceeds; returns the best bound.
 double LagrangianBound::improve(double value, std::size_t steps) {
   const std::size_t m = times_.size();
   for (std::size_t step = 0; step < steps && value > best_; ++step) {
@@ -248,6 +253,7 @@ double LagrangianBound::improve(double value, std::size_t steps) {
   return std::min(best_, value);
 }
 
+// Goes on with other times, each of which takes over the nearest multipliers.
 void LagrangianBound::refine(const Penalties& penalties, std::span<const double> earliest,
                              std::span<const double> completion, std::size_t times) {
   const std::vector<double> before = times_, multiplier = best_multiplier_;
@@ -292,6 +298,7 @@ void LagrangianBound::list_asks(std::vector<DueAsk>& asks) {
   }
 }
 
+// The completion that each job chooses at the best multipliers.
 void LagrangianBound::choices(std::span<double> due) {
   sum_prices(best_multiplier_);
   for (std::size_t j = 0; j < problem_->size(); ++j) {

@@ -18,15 +18,17 @@ constexpr double kOverJobs = 4096.0;
 // Steps that the average of completions remembers, and the end of jobs that give up, over the last
 // time.
 constexpr double kMemory = 20.0, kGaveUp = 1.2;
-constexpr std::size_t kLook = 1024;  // jobs between two looks at the clock
-constexpr int kPatience = 10;        // steps without a better bound until steps become shorter
+constexpr std::size_t kClockEvery = 1024;  // jobs between two looks at the clock
+constexpr int kPatience = 10;  // steps without a better bound until steps become shorter
 
 }  // namespace
 
+// Whether to stop, asked now and then.
 bool LagrangianDensity::stops(std::size_t jobs) const {
-  return jobs % kLook == kLook - 1 && *stop_ && (*stop_)();
+  return jobs % kClockEvery == kClockEvery - 1 && *stop_ && (*stop_)();
 }
 
+// The latest completion before a row of penalties begins.
 double LagrangianDensity::last_of(std::size_t row) const {
   const double at = penalties_->at()[row];
   return at + tolerance(at) - problem_->now;
@@ -85,6 +87,7 @@ void LagrangianDensity::begin(const Problem& problem, const Penalties& penalties
   sample(n);
 }
 
+// Draws about so many jobs, evenly by due time and by work; each counts as 1 / its chance.
 void LagrangianDensity::sample(std::size_t jobs) {
   const Problem& problem = *problem_;
   jobs_.clear();
@@ -110,12 +113,14 @@ void LagrangianDensity::sample(std::size_t jobs) {
   evaluations_ = 0.0;
 }
 
+// The mean of the completions that jobs chose in the last steps; empty for samples.
 std::span<const double> LagrangianDensity::average() const {
   const bool whole = std::all_of(count_.begin(), count_.end(), [](double c) { return c == 1.0; });
   if (!whole || evaluations_ < 2.0) return {};
   return average_;
 }
 
+// Halves cells until there are so many.
 void LagrangianDensity::refine(std::size_t cells) {
   while (best_density_.size() < std::min(cells, kMost)) {
     const std::size_t k = 2 * best_density_.size();
@@ -138,6 +143,7 @@ std::size_t LagrangianDensity::cell(double t) const {
   return k == 0 ? 0 : k - 1;  // the number of cells: after all cells
 }
 
+// The integrals of l (price) and of l times time (moment) up to t.
 LagrangianDensity::Sums LagrangianDensity::sums(double t) const {
   if (!(t > 0.0)) return {0.0, 0.0};
   if (t >= border_.back()) return sums_.back();
@@ -146,6 +152,7 @@ LagrangianDensity::Sums LagrangianDensity::sums(double t) const {
   return {sums_[k].price + l * x, sums_[k].moment + l * x * 0.5 * (t + border_[k])};
 }
 
+// A job; `least`: the price of its minimum alone, which does its work by `last`.
 LagrangianDensity::Job LagrangianDensity::job_at(std::size_t j) const {
   const Problem& problem = *problem_;
   Job job{problem.work[j], problem.gang ? 0.0 : problem.low[j], problem.high[j], kInfinity, 0.0};
@@ -206,6 +213,7 @@ void LagrangianDensity::scan(const Job& job, std::size_t row, double from, doubl
   }
 }
 
+// The completion at which a job's penalty and forced work cost least.
 LagrangianDensity::Choice LagrangianDensity::choose(std::size_t j) const {
   const Penalties& penalties = *penalties_;
   const Job job = job_at(j);
@@ -300,6 +308,7 @@ double LagrangianDensity::evaluate() {
   return bound;
 }
 
+// One subgradient step towards `value`.
 void LagrangianDensity::step(double value) {
   const double bound = evaluate();
   if (bound == -kInfinity) return;
@@ -336,6 +345,8 @@ void LagrangianDensity::step(double value) {
   }
 }
 
+// The bound with all jobs at the best prices, each cell cut into `parts` with prices between those
+// of its neighbours; writes the chosen completions.
 double LagrangianDensity::bound(std::size_t parts, std::span<double> due) {
   const std::vector<double> border = border_, density = density_;
   density_ = best_density_;

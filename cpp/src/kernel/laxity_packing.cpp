@@ -6,8 +6,11 @@
 
 namespace malleable {
 
-// Terms: p is a job's place in the order; its rate is the slots that it has; slack is slots beyond
-// all minima; the latest start is the time from which a job needs its maximum to meet its deadline.
+// Terms: p is a job's place in the order; its rate is the slots that it has; slack is free slots
+// beyond all minima, room the slots beyond the minima that no urgent job holds; the latest start is
+// the time from which a job needs its maximum to meet its deadline. From then on it is urgent and
+// runs at its maximum, or hopeless if that does not fit. The frontier is the first job in the order
+// below its maximum.
 
 // Adds the events of a job if its rate stays: its end, and its latest start if it has one.
 void LaxityPacking::push_events(Index p, std::vector<Event>& events) const {

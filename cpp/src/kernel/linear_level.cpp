@@ -9,6 +9,10 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// Terms: job j has the work W and from m to m + room slots; its penalty is a line in its
+// completion. A level is a value of the objective; it sets each job a due time, which forces work
+// before each time t. The excess is the forced work beyond S t, with S slots. Cells are spans of
+// time that grow in proportion to time.
 namespace {
 
 constexpr int kRounds = 60;          // most passes over cells
@@ -25,11 +29,13 @@ struct LineColumns {
   const double *work, *low, *room, *at, *slope;
 };
 
+// The jobs' columns from `first` on.
 LineColumns line_columns(const LinearLevel::Jobs& jobs, std::size_t first = 0) {
   return {jobs.work.data() + first, jobs.low.data() + first, jobs.room.data() + first,
           jobs.at.data() + first, jobs.slope.data() + first};
 }
 
+// The latest completion, from now, at which the penalty slope * (t - at) is at most the level.
 inline double line_due(double at, double slope, double level, double now) {
   const double latest = at + level / slope;
   return latest + tolerance(latest) - now;
@@ -77,13 +83,13 @@ void add_forced_lines(const LineColumns& jobs, std::size_t n, double now, double
 
 // Changes of the rate of a job's forced work: up at `first` by `rise`, down at `second` by `drop`;
 // `steep` is how fast it falls with the level in between.
-struct Turns {
+struct RateChanges {
   double *first, *second, *rise, *drop, *steep;
 };
 
 MALLEABLE_VECTOR_CLONES
-void list_turns(const LineColumns& jobs, std::size_t n, double now, double level,
-                const Turns& turns) {
+void list_rate_changes(const LineColumns& jobs, std::size_t n, double now, double level,
+                       const RateChanges& changes) {
 #pragma omp simd
   for (std::size_t j = 0; j < n; ++j) {
     const double work = jobs.work[j], low = jobs.low[j], room = jobs.room[j], high = low + room;
@@ -91,11 +97,11 @@ void list_turns(const LineColumns& jobs, std::size_t n, double now, double level
     const bool enough = work <= low * due;  // its minimum is enough
     const double last = high * due - work;
     const double up = room > 0.0 ? (last > 0.0 ? last : 0.0) / room : (due > 0.0 ? due : 0.0);
-    turns.first[j] = enough ? kInfinity : up;
-    turns.second[j] = enough ? work / low : due;
-    turns.rise[j] = room;
-    turns.drop[j] = enough ? low : high;
-    turns.steep[j] = enough ? 0.0 : high / jobs.slope[j];
+    changes.first[j] = enough ? kInfinity : up;
+    changes.second[j] = enough ? work / low : due;
+    changes.rise[j] = room;
+    changes.drop[j] = enough ? low : high;
+    changes.steep[j] = enough ? 0.0 : high / jobs.slope[j];
   }
 }
 
@@ -128,30 +134,30 @@ bool LinearLevel::start(const Jobs& jobs, double near, double floor) {
 // more cell.
 void LinearLevel::fill_cells(const Jobs& jobs, double level) {
   cells_.assign(kCells + 1, {0.0, 0.0, 0.0, 0.0});
-  for (auto& column : turn_) column.resize(kBlock);
+  for (auto& column : changes_) column.resize(kBlock);
   const auto first_bits = (std::bit_cast<std::uint64_t>(edge_[1]) >> kShift) - 1;
   const auto cell_of = [&](double t) -> std::size_t {
     const std::uint64_t bits = std::bit_cast<std::uint64_t>(std::max(t, 0.0)) >> kShift;
     if (bits <= first_bits) return 0;
     return std::min<std::uint64_t>(bits - first_bits, kCells);
   };
-  const Turns turns{turn_[0].data(), turn_[1].data(), turn_[2].data(), turn_[3].data(),
-                    turn_[4].data()};
+  const RateChanges changes{changes_[0].data(), changes_[1].data(), changes_[2].data(),
+                            changes_[3].data(), changes_[4].data()};
   for (std::size_t begin = 0; begin < jobs.size(); begin += kBlock) {
     const std::size_t n = std::min(kBlock, jobs.size() - begin);
-    list_turns(line_columns(jobs, begin), n, now_, level, turns);
+    list_rate_changes(line_columns(jobs, begin), n, now_, level, changes);
     for (std::size_t j = 0; j < n; ++j) {
-      if (const std::size_t k = cell_of(turns.first[j]); k < kCells) {
+      if (const std::size_t k = cell_of(changes.first[j]); k < kCells) {
         Cell& cell = cells_[k];
-        cell.plus += turns.rise[j];
-        cell.gained += turns.rise[j] * (edge_[k + 1] - turns.first[j]);
-        cell.fall += turns.steep[j];
+        cell.plus += changes.rise[j];
+        cell.gained += changes.rise[j] * (edge_[k + 1] - changes.first[j]);
+        cell.fall += changes.steep[j];
       }
-      if (const std::size_t k = cell_of(turns.second[j]); k < kCells) {
+      if (const std::size_t k = cell_of(changes.second[j]); k < kCells) {
         Cell& cell = cells_[k];
-        cell.minus += turns.drop[j];
-        cell.gained -= turns.drop[j] * (edge_[k + 1] - std::max(turns.second[j], 0.0));
-        cell.fall -= turns.steep[j];
+        cell.minus += changes.drop[j];
+        cell.gained -= changes.drop[j] * (edge_[k + 1] - std::max(changes.second[j], 0.0));
+        cell.fall -= changes.steep[j];
       }
     }
   }
@@ -173,6 +179,8 @@ LinearLevel::Peak LinearLevel::worst_border(double minima) const {
   return worst;
 }
 
+// The least level without excess at any border of cells, at least `floor`: Newton steps from `near`
+// on the border with the largest excess.
 std::optional<double> LinearLevel::find(const Jobs& jobs, double slots, double now, double near,
                                         double floor) {
   slots_ = slots;

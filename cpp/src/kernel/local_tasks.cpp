@@ -38,6 +38,7 @@ void LocalTasks::add(Index job, std::size_t tasks, std::size_t copies,
 
 void LocalTasks::remove(Index job) { rows_[job] = Row{}; }
 
+// A task that has not been taken and has its block on the node; kNone if there is none.
 Index LocalTasks::find(Index job, Index node) {
   Row& row = rows_[job];
   const auto place = std::lower_bound(row.node.begin(), row.node.end(), node);

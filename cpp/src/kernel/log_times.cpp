@@ -21,6 +21,7 @@ double LogTimes::seconds() const {
   return std::exp(mean + 0.5 * s * s);
 }
 
+// The mean time left of a task that has run for `age`.
 double LogTimes::left_after(double age) const {
   if (!(age > 0.0)) return seconds();
   const double s = scatter(), z = (std::log(age) - mean) / s;

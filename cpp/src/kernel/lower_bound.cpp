@@ -1,3 +1,6 @@
+// The bound that fits the objective: by demand for max, by prices of times for sums of steps and of
+// bent lines, by mean busy times for linear and custom penalties. `value` is that of a schedule,
+// which no bound exceeds.
 #include "malleable/kernel/lower_bound.hpp"
 
 #include <algorithm>

@@ -6,6 +6,9 @@
 
 namespace malleable {
 
+// Terms: slack is the slots beyond all minima. The frontier is the first job in the order that does
+// not run at its maximum; jobs before it run at theirs, jobs behind it at their minima.
+//
 // Writes pieces as rates change, but no pieces without length or slots.
 struct MalleablePacking::Trace {
   const Problem& problem;

@@ -4,6 +4,8 @@
 #include <cmath>
 
 namespace malleable {
+// Terms: the gain of slots is the value of the speed that they add, per slot. A hull is the least
+// concave curve above a job's table of speeds, its corners are where the slope changes.
 namespace {
 
 // The size of a step, as a part of the job's slots, if every whole number is a corner.
@@ -84,7 +86,7 @@ double MarginalGains::start_high(const Ask& ask, double free) {
     const double value = ask.value_of(k);
     before += ask.slots[k];
     if (!(value > 0.0)) continue;
-    dearest = std::max(dearest, value * speedup_.each(ask.row_of(k)));
+    dearest = std::max(dearest, value * speedup_.most_per_slot(ask.row_of(k)));
     cheapest = std::min(cheapest, value);
   }
   if (!(dearest > 0.0)) return free;
@@ -112,6 +114,7 @@ double MarginalGains::start_high(const Ask& ask, double free) {
   return free;
 }
 
+// Gives free slots step by step to the job that gains most per slot.
 void MarginalGains::climb(const Ask& ask, double free) {
   const std::size_t n = ask.jobs.size();
   heap_.clear();
@@ -178,6 +181,7 @@ void MarginalGains::allocate(const Problem& jobs, std::span<const Index> row,
   climb(ask, free);
 }
 
+// Rounds given slots down to corners and gives what is left over again.
 void MarginalGains::settle(const Problem& jobs, std::span<const Index> row,
                            std::span<const double> value, std::span<double> slots) {
   const Ask ask{jobs, row, value, slots};

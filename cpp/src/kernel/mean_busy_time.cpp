@@ -9,6 +9,8 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// Terms: the relaxation serves jobs in order of work / price; the frontier is the first one that is
+// not done: jobs before it have done the most that they can by now, jobs behind it the least.
 namespace {
 
 // int_0^t max(0, 1 - rate x / work) dx: the integral of the share of a job that is left. The share
@@ -109,6 +111,7 @@ void list_lower_ends(const Problem& problem, std::span<const Index> order,
 
 }  // namespace
 
+// The least sum of prices times mean busy times.
 double MeanBusyTime::relax(const Problem& problem) {
   const std::size_t n = problem.size();
   sort_by_price(problem);
@@ -186,6 +189,7 @@ double MeanBusyTime::relax(const Problem& problem) {
   return sum;
 }
 
+// A line below the penalty of job j between two times, which touches its convex hull at t.
 MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalties& penalties,
                                             std::size_t j, double from, double to, double t) {
   const double now = problem.now;
@@ -241,6 +245,7 @@ MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalt
   return {hull_v_[right] + slope * (t - hull_t_[right]), slope};
 }
 
+// The best bound of so many rounds, which move the points where lines touch penalties.
 double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
                            std::span<const double> start, std::span<const double> earliest,
                            int rounds) {

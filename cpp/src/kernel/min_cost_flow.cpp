@@ -139,7 +139,7 @@ Index MinCostFlow::best_cell(std::size_t j) const {
 }
 
 // Whether the limits of this level are reached.
-bool MinCostFlow::spent() const {
+bool MinCostFlow::limits_reached() const {
   return pivots_ >= last_pivot_ || rounds_ >= last_round_ || (late_ != nullptr && (*late_)());
 }
 
@@ -147,7 +147,7 @@ bool MinCostFlow::spent() const {
 // an arc makes a pivot; after a round without one it ends.
 bool MinCostFlow::smooth() {
   bool any = false;
-  while (rises(price_.data(), cells_) && !spent()) {
+  while (rises(price_.data(), cells_) && !limits_reached()) {
     bool found = false;
     ++rounds_;
     for (std::size_t t = cells_ - 1; t-- > 0 && pivots_ < last_pivot_;) {
@@ -176,7 +176,7 @@ bool MinCostFlow::smooth() {
 bool MinCostFlow::improve() {
   bool any = smooth(), all = true;
   hot_.assign(order_.begin(), order_.end());
-  for (int since = 0; !spent();) {
+  for (int since = 0; !limits_reached();) {
     ++rounds_;
     next_hot_.clear();
     for (std::size_t block = 0; block < hot_.size(); block += kPricedTogether) {
@@ -273,6 +273,8 @@ void MinCostFlow::read_out(std::span<const double> volume, std::span<const doubl
   bound_ = std::min(bound_ - kEpsilon * (4.0 + terms / 2.0) * size, value_);
 }
 
+// Network simplex on coarse cells first, then on finer ones. `room`: the work that fits into a
+// cell; a pivot is one change of the spanning tree.
 void MinCostFlow::solve(std::span<const double> volume, std::span<const double> time,
                         std::span<const double> room, const CellCosts& costs,
                         const Limits& limits) {
@@ -315,7 +317,7 @@ void MinCostFlow::solve(std::span<const double> volume, std::span<const double> 
       if (open) prices_from_tree();
     }
     if (stride > 1) collect();
-    if (stride == 1) complete_ = !open && !spent();
+    if (stride == 1) complete_ = !open && !limits_reached();
     above = stride;
   }
   read_out(volume, room);

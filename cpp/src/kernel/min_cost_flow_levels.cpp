@@ -133,12 +133,12 @@ void MinCostFlow::collect() {
   for (std::size_t t = 0; t < cells_; ++t) first_[t + 2] += first_[t + 1];
   portions_.resize(fine_portions_.size());
   for (const Portion& portion : fine_portions_) portions_[first_[portion.cell + 1]++] = portion;
-  keep_carried();
+  assign_carried();
 }
 
 // Moves the work on arcs t + 1 -> t to the cells that keep it: each takes the work that came last,
 // so that there is no cycle.
-void MinCostFlow::keep_carried() {
+void MinCostFlow::assign_carried() {
   carried_.assign(cells_, 0.0);
   bool any = false;
   for (Index v = 0; v < cells_; ++v) {

@@ -1,6 +1,6 @@
 // The tree of cells (of time) and split flows (with work in several cells), its prices, and the
 // pivots that change both. A portion is work of a flow in a cell; a node's `extra` is the
-// infinitesimal part of the flow on its arc.
+// infinitesimal part of the flow on its arc, which keeps pivots from running in circles.
 #include <cassert>
 #include <limits>
 #include <utility>
@@ -9,6 +9,7 @@
 
 namespace malleable {
 
+// Hangs node v below a parent; detach() takes it away again.
 void MinCostFlow::attach(Index v, Index parent) {
   Node& node = nodes_[v];
   Node& above = nodes_[parent];
@@ -255,6 +256,7 @@ void MinCostFlow::grow(Index v, Index end, Index more) {
   for (; v != end; v = nodes_[v].parent) nodes_[v].size += more;
 }
 
+// Adds `shift` to the prices of all cells of the subtree of `top`.
 void MinCostFlow::shift_prices(Index top, double shift) {
   for (Index v = top;;) {
     if (is_cell(v)) {

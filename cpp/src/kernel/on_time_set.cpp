@@ -48,6 +48,7 @@ std::size_t first_over(const Column& job, const double* time, const double* room
 
 }  // namespace
 
+// The grid: at most so many due times, and the end of all work.
 void OnTimeSet::choose_times(const Problem& problem, std::span<const double> due,
                              std::size_t times) {
   const std::size_t n = problem.size();
@@ -98,6 +99,8 @@ void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::
   tight_ = 0;
 }
 
+// A job with a due time; `first` is the first time of the grid at which more than its minimum is
+// forced.
 OnTimeSet::Demand OnTimeSet::demand(Index job, double due) const {
   const Problem& problem = *problem_;
   Demand own{problem.work[job], problem.gang ? 0.0 : problem.low[job], problem.high[job], due, 0};
@@ -112,6 +115,7 @@ OnTimeSet::Demand OnTimeSet::demand(Index job, double due) const {
   return own;
 }
 
+// Tests first the time at which the last job did not fit (tight_).
 bool OnTimeSet::fits(const Demand& job) {
   if (job.work > job.high * job.due) return false;
   if (job.first >= times_.size()) return true;

@@ -30,6 +30,7 @@ void OrderSearch::begin(const Problem& problem, const Penalties& penalties, Aggr
   horizon_ = std::max(total / problem.slots + longest, 1e-300);
 }
 
+// Whether score a is better than b by more than rounding.
 bool OrderSearch::better(const Score& a, const Score& b) {
   const double margin = kRounding * std::fabs(b.value);
   if (!(a.value >= b.value - margin)) return true;
@@ -37,6 +38,8 @@ bool OrderSearch::better(const Score& a, const Score& b) {
   return a.secondary < b.secondary - kRounding * std::fabs(b.secondary);
 }
 
+// The score of an order's schedule, as soon as it exceeds `limit` only that. The secondary
+// objective decides between orders of the same value.
 Score OrderSearch::score(std::span<const Index> order, const Score& limit,
                          std::span<const double> due) {
   const Penalties& penalties = *penalties_;
@@ -158,6 +161,8 @@ void OrderSearch::list_moves() {
   }
 }
 
+// Descends from all starts, then from perturbed best orders, until `effort` schedules are made or
+// the value reaches `bound`. The best order becomes the first start.
 std::uint64_t OrderSearch::improve(std::vector<PackedOrder>& starts, Score& best,
                                    std::uint64_t effort, double bound,
                                    const std::function<bool()>& stop) {

@@ -7,6 +7,10 @@
 
 namespace malleable {
 
+// Two stations: map, one job after another, and shuffle, which serves the job with the first place
+// among those with released work. A buffer is a job's released work that is not shuffled yet; `own`
+// is that of the job that maps now.
+//
 // The first waiting job in order has shuffled everything.
 inline void OrderedBatch::end_first() {
   const Index job = waiting_.front().second;
@@ -48,6 +52,7 @@ inline double OrderedBatch::map_one(Index job, double map, std::span<const doubl
   return own;
 }
 
+// The sum of completion times of all jobs; `place`: each job's place in the order of shuffling.
 double OrderedBatch::run(std::span<const double> map, std::span<const double> shuffle,
                          std::span<const Index> map_order, std::span<const Index> place,
                          std::span<double> completion) {

@@ -8,6 +8,9 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// Terms: a slot-period is one slot for one period; a level is a value of the objective, which sets
+// each job a deadline; a job's need is the number of slot-periods that it must hold during the
+// periods 0 ... k so that it meets its deadline.
 namespace {
 
 // A level this close to the least one is good enough.
@@ -35,11 +38,11 @@ class GivingUp {
     std::size_t e = 0;
     while (e < events_.size()) {
       const double k = events_[e].period;
-      if (k > at_) pass(k - 1.0);
+      if (k > at_) make_fit(k - 1.0);
       held_ += slope_ * (k - at_);
       at_ = k;
       for (; e < events_.size() && events_[e].period == k; ++e) count(events_[e].job, k);
-      pass(k);
+      make_fit(k);
     }
   }
 
@@ -74,7 +77,7 @@ class GivingUp {
     if (k == need.edge) held_ += need.total - need.whole;
   }
   // Gives up jobs until the slots that the others need by period k fit.
-  void pass(double k) {
+  void make_fit(double k) {
     const auto held = [&] { return held_ + slope_ * (k - at_); };
     while (held() > problem_.slots * (k + 1.0) * (1.0 + kRounding) && !candidates_.empty()) {
       const std::size_t j = candidates_.top().job;
@@ -96,6 +99,7 @@ class GivingUp {
 
 }  // namespace
 
+// Whether all jobs may meet the deadlines of a level.
 bool PeriodLevels::passes(const Problem& problem, const Penalties& penalties, double period,
                           double level) {
   due_.resize(problem.size());
@@ -104,6 +108,7 @@ bool PeriodLevels::passes(const Problem& problem, const Penalties& penalties, do
   return test_.may_meet(problem, period, due_);
 }
 
+// Whether all jobs may end without a penalty.
 bool PeriodLevels::meet_all(const Problem& problem, const Penalties& penalties, double period) {
   for (std::size_t j = 0; j < problem.size(); ++j) {  // in most cases some job is late
     const double due = penalties.latest(j, 0.0) - problem.now;
@@ -113,6 +118,7 @@ bool PeriodLevels::meet_all(const Problem& problem, const Penalties& penalties, 
   return passes(problem, penalties, period, 0.0);
 }
 
+// Sets the deadlines of the least level at which all jobs may meet them; false if there is none.
 bool PeriodLevels::least(const Problem& problem, const Penalties& penalties, double period) {
   if (meet_all(problem, penalties, period)) return true;
   // If nothing is due before that, any order of whole slot-periods meets all deadlines.
@@ -133,6 +139,8 @@ bool PeriodLevels::least(const Problem& problem, const Penalties& penalties, dou
   return passes(problem, penalties, period, high);
 }
 
+// Chooses jobs to give up, by the weight of their slot-periods, so that the others may end without
+// a penalty.
 void PeriodLevels::give_up(const Problem& problem, const Penalties& penalties, double period,
                            std::span<const double> weight) {
   if (passes(problem, penalties, period, 0.0)) return;
@@ -162,6 +170,8 @@ void PeriodLevels::set_keys() {
   }
 }
 
+// Gives the slots of this period: first what jobs must hold now, then in order of deadlines what
+// they can use.
 void PeriodLevels::share(const PeriodicJobs& jobs, std::span<double> slots) {
   const std::size_t n = jobs.work.size();
   set_keys();

@@ -30,6 +30,8 @@ double value_of(const PeriodicJobs& jobs, std::size_t j) {
 
 }  // namespace
 
+// Sets the order: slot-periods over value, less for jobs whose last period would come late and for
+// jobs that hold slots (by `hysteresis`).
 void PeriodPrices::set_keys(const PeriodicJobs& jobs, double hysteresis,
                             std::span<const double> held) {
   const std::size_t n = jobs.work.size();

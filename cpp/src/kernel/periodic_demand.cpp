@@ -10,14 +10,16 @@
 namespace malleable {
 namespace {
 
-// Terms: a job's need is the number of slot-periods that it must hold during the periods 0 ... k,
-// so that it meets its deadline.
+// Terms: a slot-period is one slot for one period; a job's need is the number of slot-periods that
+// it must hold during the periods 0 ... k, so that it meets its deadline.
 
 // Rounds up to a whole number, but not because of rounding errors.
 double whole_up(double x) { return std::ceil(x - kCount * std::max(1.0, std::fabs(x))); }
 
 }  // namespace
 
+// A need grows from period `first` on by `slope` each period and is `whole` before the deadline's
+// own period (`edge`), `total` from there on.
 PeriodicNeed periodic_need(double work, double high, double due, double period) {
   // A deadline at the edge of a period is that edge: rounding must not make it the one before.
   PeriodicNeed need;
@@ -55,6 +57,8 @@ void PeriodicDemandTest::sort_events(double last) {
   events_.swap(sorted_);
 }
 
+// Lists the changes of the sum of all needs up to period `last`; returns the sum in the end, which
+// is infinite if a job cannot meet its deadline even alone.
 double PeriodicDemandTest::collect(const Problem& problem, double period,
                                    std::span<const double> due, double last) {
   events_.clear();
@@ -76,6 +80,7 @@ double PeriodicDemandTest::collect(const Problem& problem, double period,
   return total;
 }
 
+// Whether the needs of all jobs fit into the slots up to each period.
 bool PeriodicDemandTest::may_meet(const Problem& problem, double period,
                                   std::span<const double> due) {
   periods_.resize(problem.size());

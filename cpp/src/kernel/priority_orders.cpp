@@ -9,8 +9,10 @@
 namespace malleable {
 namespace {
 
-// Terms: a job's target is the due time that it should meet in an on-time set; a step is a jump of
-// its penalty; patience is the span over which a jump counts as a slope.
+// Terms: an on-time set is jobs that can all meet their targets (due times) together; a step is a
+// jump of a job's penalty; patience is the span over which a jump counts as a slope; Smith's ratio
+// is work over the rate at which a job's penalty rises; an ask is a due time that a job would like
+// as its target.
 constexpr double kNever = std::numeric_limits<double>::quiet_NaN();
 
 // Last time, from now, at which the job pays no more than `level`, which it does at `near`.
@@ -43,6 +45,7 @@ double loss_rate(const Problem& problem, const Penalties& penalties, std::size_t
   return (penalties(j, due + span) - penalties(j, before)) / span;
 }
 
+// The time in which all slots do all work.
 double end_of_work(const Problem& problem) {
   double total = 0.0;
   for (const double work : problem.work) total += work;
@@ -68,6 +71,7 @@ void list_askers(std::span<const DueAsk> asks, std::span<const Index> by_key, st
 
 }  // namespace
 
+// The mean rate of a job's penalty between its earliest end and the end of all work.
 double PriorityOrders::rate(const Problem& problem, const Penalties& penalties, std::size_t j,
                             double earliest, double end) {
   if (penalties.linear()) return penalties.slope()[j];
@@ -332,6 +336,9 @@ void PriorityOrders::fill_set(const Problem& problem, const Penalties& penalties
   }
 }
 
+// Builds an on-time set from asks, the least key first, and orders it by latest start. `spare`: the
+// part of the slots that the set leaves free; `at_once`: a job whose ask fails tries its next step
+// right away.
 void PriorityOrders::set_by(const Problem& problem, const Penalties& penalties,
                             std::span<const DueAsk> asks, double spare, bool at_once,
                             std::span<Index> order, const std::function<bool()>& late) {
@@ -370,6 +377,7 @@ void PriorityOrders::serve(const Problem& problem, std::span<const double> key,
                    [&](Index a, Index b) { return key_[a] < key_[b]; });
 }
 
+// By due time; at the same due time the longest job alone comes first.
 void PriorityOrders::by_due(const Problem& problem, std::span<const double> due,
                             std::span<Index> order) {
   const std::size_t n = problem.size();
@@ -385,6 +393,7 @@ void PriorityOrders::by_due(const Problem& problem, std::span<const double> due,
   for (std::size_t k = 0; k < n; ++k) order[k] = first_[second_[k]];
 }
 
+// By the time that each job would take with these slots held fixed; jobs without slots last.
 void PriorityOrders::by_moldable(const Problem& problem, std::span<double> slots,
                                  std::span<const Index> waiting, std::span<Index> order) {
   double longest = 0.0;

@@ -26,6 +26,7 @@ std::size_t block_below(const double* key, std::size_t first, std::size_t n, dou
 
 }  // namespace
 
+// Lists the jobs with keys between `from` and the limit; returns their room.
 double PrioritySelection::collect(std::span<const double> key, std::span<const double> room,
                                   double slack, double limit, double from) {
   candidates_.clear();

@@ -1,3 +1,5 @@
+// List scheduling: at any time the ready jobs with the least ranks have their maxima, the last of
+// them (the holders) what is left; the others wait.
 #include "malleable/kernel/ready_list.hpp"
 
 #include <functional>

@@ -28,6 +28,8 @@ constexpr double kRemembered = 1.0 - 1.0 / 256.0;
 
 }  // namespace
 
+// The exponent of least expected cost over the chances of p; `load`: the part of the slots that
+// coming work needs.
 double share_exponent(const SpeedupCurve& chances, double load) {
   const double part = std::min(1.0, 2.0 * load);
   const double over = kOver + kMoreOver * part, under = kUnder + kMoreUnder * part;
@@ -67,6 +69,7 @@ void ComingLoad::left(double work, double took) {
   took_ = kRemembered * took_ + took;
 }
 
+// The first job from `first` on that came after a time.
 std::uint64_t ComingLoad::later(std::uint64_t first, double time) const {
   std::uint64_t end = count_;
   while (first < end) {
@@ -80,6 +83,8 @@ std::uint64_t ComingLoad::later(std::uint64_t first, double time) const {
   return first;
 }
 
+// The work of the last jobs that came, over what the slots could do meanwhile, corrected by how
+// much longer or shorter than believed earlier jobs were.
 double ComingLoad::load(double now, double slots) const {
   if (count_ == 0 || !(slots > 0.0)) return 0.0;
   const double times = believed_ > 0.0 && took_ > 0.0 ? took_ / believed_ : 1.0;

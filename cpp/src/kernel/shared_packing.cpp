@@ -8,6 +8,9 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// All jobs run at once, by shares, by the order, or by gains; rows are places in the columns of the
+// jobs that are left. `power` is the exponent of shares by order (infinite: the first job takes all
+// that it can use).
 namespace {
 
 // Shares keep their proportions while the leading jobs end. They are computed again from the

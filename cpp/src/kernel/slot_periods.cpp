@@ -8,6 +8,8 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// A slot-period is one slot for one period. Jobs that end within the period share the slots that
+// are left over: units (single slots) go to the job that saves most seconds, weighted, by one more.
 namespace {
 
 // Prices of seconds saved by one more slot than s, for any speed-up r(s): 1 / (v w (1/r(s) - 1/r(s

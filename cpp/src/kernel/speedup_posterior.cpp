@@ -16,6 +16,8 @@ constexpr double kSameChance = 1e-6;  // logarithms of chances that differ by ro
 
 }  // namespace
 
+// Chances of each exponent p (k tasks do k^p) before any task was seen: linear speed-up, or normal
+// around a mean.
 SpeedupCurve speedup_prior(SpeedupPrior prior) {
   struct Row {
     double one, mean, deviation;  // the chance of p = 1, and the normal distribution of other p
@@ -51,6 +53,7 @@ void SpeedupPosterior::begin_with(SpeedupPrior prior) {
   update_all();
 }
 
+// Adds what tasks of a program say: log-likelihoods by exponent.
 void SpeedupPosterior::add(std::int64_t program, const SpeedupCurve& more, double tasks) {
   const auto place = static_cast<std::size_t>(program + 1);
   if (programs_.size() <= place) programs_.resize(place + 1);
@@ -100,6 +103,7 @@ void SpeedupPosterior::update_all() {
   settle();
 }
 
+// Means of all programs: for a program not yet seen (other_), and by tasks (any_).
 void SpeedupPosterior::settle() {
   for (std::size_t g = 0; g < kSpeedups; ++g) {
     other_[g] = std::max(0.0, prior_[g] + sum_[g]) / (1.0 + shown_);
@@ -122,6 +126,7 @@ double SpeedupPosterior::mean(std::int64_t program) const {
   return own != nullptr ? own->mean : mean_speedup(other_);
 }
 
+// Begins with the programs of an earlier run.
 void SpeedupPosterior::recall(std::span<const Likelihood> programs) {
   programs_.assign(programs.size(), {});
   for (std::size_t row = 0; row < programs.size(); ++row) {

@@ -1,3 +1,5 @@
+// Each station alone serves the job with the least work left (SRPT); the bound is the larger of
+// both sums of response times, added up over busy periods.
 #include "malleable/kernel/srpt_bound.hpp"
 
 #include <algorithm>

@@ -13,6 +13,8 @@ constexpr double kProof = 1e-3;     // share of the cheapest miss; a bound above
 
 }  // namespace
 
+// Replaces infinite penalties by finite ones (`miss_`) that outweigh all others; false if there are
+// none.
 bool StrictDeadlines::study(const Penalties& penalties, double now, double horizon,
                             std::span<const double> work, std::span<const double> idle_end) {
   const std::size_t n = work.size();
@@ -54,6 +56,7 @@ bool StrictDeadlines::study(const Penalties& penalties, double now, double horiz
   return true;
 }
 
+// The last times, from now, of finite penalties; `stretch` times their tolerance later.
 void StrictDeadlines::due(double stretch, std::span<double> due) const {
   for (std::size_t j = 0; j < limit_.size(); ++j) {
     const double limit = limit_[j];
@@ -63,6 +66,7 @@ void StrictDeadlines::due(double stretch, std::span<double> due) const {
   }
 }
 
+// Value, bound and status of a plan for the true penalties.
 void StrictDeadlines::settle(const Penalties& penalties, Aggregate aggregate,
                              std::span<const double> completion, bool impossible, double& value,
                              double& lower_bound, Status& status) const {

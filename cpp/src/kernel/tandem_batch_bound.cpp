@@ -1,3 +1,5 @@
+// The k-th completion is at least the sum of the k least lambda * map + (1 - lambda) * shuffle, for
+// each lambda of a grid, and at least the k-th least time of a job alone.
 #include "malleable/kernel/tandem_batch_bound.hpp"
 
 #include <algorithm>

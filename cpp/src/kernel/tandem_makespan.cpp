@@ -5,6 +5,7 @@
 
 namespace malleable {
 
+// Jobs with more shuffle than map first: the last one then ends as early as possible.
 std::vector<Index> makespan_order(std::span<const double> map, std::span<const double> shuffle) {
   std::vector<Index> order(map.size());
   std::iota(order.begin(), order.end(), Index{0});

@@ -14,12 +14,15 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// All means and variances are of logarithms of a task's seconds; s is the scatter of a phase's
+// tasks (the standard deviation of those logarithms); a group is the runs of one program; Logs are
+// a count, a mean and a sum of squares; open: of phases that still run, done: of phases that ended.
 namespace {
 
 // Priors: a user is right within a factor of e^0.5 either way, phases differ by e, tasks of a phase
 // by a fifth, runs of a group by a third. Each counts as kPhases phases. The prior of a user counts
 // as so many statements.
-constexpr double kSaidVariance = 0.25, kBetween = 1.0, kWithin = 0.04, kGroupVariance = 0.1;
+constexpr double kStatedVariance = 0.25, kBetween = 1.0, kWithin = 0.04, kGroupVariance = 0.1;
 constexpr double kStatements = 1.0;
 
 // A mean grows with the variance of its logarithm; larger variances count as this.
@@ -32,7 +35,7 @@ constexpr double kLatest = 3.0, kUnfollowed = 1.0;
 // A group differs clearly if its mean is so many of its standard deviations away.
 constexpr double kClearly = 2.0;
 // A phase's tasks are looked at again when they are this many times more.
-constexpr double kNextLook = 1.5;
+constexpr double kNextReport = 1.5;
 // More than any sum over phases can be.
 constexpr double kMostOfHistory = 1e18;
 
@@ -161,7 +164,7 @@ LogMean TaskEstimates::from_user(Phase p, double seconds, std::size_t user) cons
   const Logs others = all.with(own, -1.0);
   const auto unsure = [](double n) { return 1.0 + 1.0 / (n + kStatements); };
   // Chosen so that at first the mean is the statement.
-  LogMean error{-0.5 * kSaidVariance * unsure(0.0), kSaidVariance};
+  LogMean error{-0.5 * kStatedVariance * unsure(0.0), kStatedVariance};
   for (const Logs& seen : {others, own}) {
     const double both = seen.n + kStatements, apart = seen.mean - error.mean;
     error.variance =
@@ -173,6 +176,7 @@ LogMean TaskEstimates::from_user(Phase p, double seconds, std::size_t user) cons
           std::max(kLeastVariance, error.variance * unsure(all.n))};
 }
 
+// The prior of a phase: by earlier runs of its program and by its user's statement.
 LogMean TaskEstimates::prior(Phase p, const Stated& stated) const {
   LogMean found = from_runs(p, stated.group);
   if (stated.seconds > 0.0) {
@@ -230,6 +234,7 @@ double TaskEstimates::seconds(Phase p, const LogMean& of) const {
   return std::exp(std::min(of.mean + 0.5 * (s * s + std::min(of.variance, kDoubt)), 50.0));
 }
 
+// Lets other phases learn from one that still runs; hide() takes that back.
 void TaskEstimates::show(Phase p, Shown& shown, const Stated& stated, const LogMean& now) {
   hide(p, shown);
   shown = {true, stated, now.mean + above(p)};
@@ -242,7 +247,7 @@ void TaskEstimates::show(Phase p, Shown& shown, const Stated& stated, const LogM
 
 void TaskEstimates::hide(Phase p, Shown& shown) {
   if (!std::exchange(shown.is, false)) return;
-  const Stated& stated = shown.tasks;
+  const Stated& stated = shown.stated;
   group_[p].open(stated.group, shown.log, false);
   if (stated.seconds > 0.0) {
     errors_[p].open(static_cast<std::int64_t>(stated.user), shown.log - log_of_task(stated.seconds),
@@ -250,6 +255,7 @@ void TaskEstimates::hide(Phase p, Shown& shown) {
   }
 }
 
+// Learns from a phase that is done.
 void TaskEstimates::learn(Phase p, const Stated& stated, TaskSamples& seen, double tasks) {
   close(p, seen, stated.group);
   within_[p].add(seen.around());
@@ -271,7 +277,7 @@ void TaskEstimates::learn(Phase p, const Stated& stated, TaskSamples& seen, doub
 
 bool TaskEstimates::report_speedup(Phase p, TaskSamples& seen, std::int64_t group) {
   if (seen.count < seen.next_report) return false;
-  seen.next_report = kNextLook * seen.count;
+  seen.next_report = kNextReport * seen.count;
   add_speedup(p, seen, group, 0.0);
   return true;
 }
@@ -304,6 +310,7 @@ void TaskEstimates::update_speedup() {
   }
 }
 
+// Visits all sums of the history; the flag says whether a number may be below 0.
 template <typename Self, typename See>
 void TaskEstimates::each(Self& self, const See& see) {
   const auto see_logs = [&](auto& logs) {

@@ -9,6 +9,9 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// If k tasks run at once, each is slower by the factor k^(p - 1), with an unknown exponent p. Sums
+// of logarithms are kept for the four exponents 1, 3/4, 1/2, 1/4 (ByExponent) and interpolated
+// between them.
 namespace {
 
 // The scatter of other phases counts as so many tasks.
@@ -73,6 +76,7 @@ const RunningOverTime::Step& RunningOverTime::step_at(double time) const {
   return *(after - 1);
 }
 
+// The logarithm of a task's mean speed between two times.
 ByExponent RunningOverTime::rate(double since, double now) const {
   ByExponent found{};
   if (empty()) return found;
@@ -118,6 +122,7 @@ void TaskSamples::finished(double tasks, double each, double now) {
   ending += tasks * ran_.before(now);
 }
 
+// Replaces all samples by a mean that an engine reports.
 void TaskSamples::replace(double tasks, double mean, double now) {
   count = seconds = ending = 0.0;
   alone = {};
@@ -140,6 +145,7 @@ void TaskSamples::Around::add(const Around& more) {
   freedom += more.freedom;
 }
 
+// Sums of squares around the mean, for all pairs of exponents.
 TaskSamples::Around TaskSamples::around() const {
   if (together || !(count > 1.0)) return {};
   Around found{products, count - 1.0};
@@ -148,6 +154,7 @@ TaskSamples::Around TaskSamples::around() const {
   return found;
 }
 
+// The log-likelihood of each exponent, less that of linear speed-up.
 SpeedupCurve TaskSamples::likelihood(const SpeedupCurve& variances) const {
   SpeedupCurve found{};
   const Around squares = around();

@@ -6,6 +6,8 @@
 
 namespace malleable {
 
+// Cuts time into cells at flows' earliest ends, where penalties bend, and at even steps; `room` is
+// the work that all slots can do in a cell.
 void TimeCells::build(const FlowProblem& problem, const Penalties& penalties,
                       const WorkProfiles& all, std::span<const double> earliest,
                       std::size_t steps) {
@@ -51,6 +53,8 @@ void TimeCells::build(const FlowProblem& problem, const Penalties& penalties,
   }
 }
 
+// The cost of a unit of each flow's work in each cell: its penalty at the left or right end of the
+// cell, over its volume.
 void TimeCells::charge(const FlowProblem& problem, const Penalties& penalties,
                        std::span<const double> earliest, Charge where, CellCosts& costs) const {
   costs.clear();
@@ -91,6 +95,7 @@ void TimeCells::charge(const FlowProblem& problem, const Penalties& penalties,
   }
 }
 
+// Due times: the end of the cell in which the given share of a flow's work is done.
 void rounded_deadlines(const FlowProblem& problem, const TimeCells& cells,
                        const MinCostFlow::Assignment& assignment, std::span<const double> earliest,
                        double share, std::span<double> due) {

@@ -1,3 +1,5 @@
+// The job with the least work left has all machines (SRPT), in a virtual schedule where map and
+// reduce work may be done in any number of machines at once.
 #include "malleable/kernel/virtual_srpt.hpp"
 
 #include <algorithm>
@@ -31,6 +33,7 @@ void VirtualSrpt::cancel(Index handle, std::int64_t sequence) {
   if (handle < jobs_.size() && jobs_[handle].sequence == sequence) release(handle);
 }
 
+// Lets so much work be done; returns how much of which jobs.
 std::span<const VirtualSrpt::Served> VirtualSrpt::pour(double capacity) {
   served_.clear();
   while (capacity > 0.0 && !order_.empty()) {
@@ -52,6 +55,7 @@ std::span<const VirtualSrpt::Served> VirtualSrpt::pour(double capacity) {
   return served_;
 }
 
+// How many jobs would end in so much work.
 std::int64_t VirtualSrpt::endings(double capacity) {
   std::int64_t count = 0;
   order_.visit_in_order([&](const IndexedHeap::Entry& entry) {
@@ -63,6 +67,8 @@ std::int64_t VirtualSrpt::endings(double capacity) {
   return count;
 }
 
+// Fills the last step of each job in virtual SRPT; returns the delay, summed over jobs, that no
+// schedule avoids because a job with both phases never ends in the step of its arrival.
 std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
                          std::span<std::int64_t> finish) {
   if (finish.size() != jobs.size()) throw std::invalid_argument("finish: one entry a job");

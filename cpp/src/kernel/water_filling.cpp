@@ -9,6 +9,8 @@
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
+// Each job has level * weight slots, within its minimum m and maximum M, for one level at which all
+// slots are used. A kink is a level at which a job reaches its minimum or maximum.
 namespace {
 
 // error of the sum of shares, too small to change a fraction
@@ -38,7 +40,7 @@ struct AtLevel {
   double fixed = 0.0, rate = 0.0, next = kInfinity, last = 0.0;
 };
 
-AtLevel look_at(const Sharers& all, double level) {
+AtLevel sums_at(const Sharers& all, double level) {
   AtLevel found;
   for (const Index j : all.jobs) {
     const double w = all.weight_of(j), wanted = level * w;
@@ -61,7 +63,7 @@ AtLevel look_at(const Sharers& all, double level) {
 double level_for(const Sharers& all, double capacity, double level) {
   double below = 0.0, above = kInfinity;
   for (int step = 0; step < kAllSteps; ++step) {
-    const AtLevel at = look_at(all, level);
+    const AtLevel at = sums_at(all, level);
     const double water = capacity - at.fixed, error = water - level * at.rate;
     if (std::fabs(error) <= kNearly) return level;
     (error > 0.0 ? below : above) = level;
@@ -161,7 +163,7 @@ void WaterFilling::allocate(const Problem& problem, std::span<const double> weig
 
 // Gives the slots of a finished job one by one to the job with the fewest, lower indices first:
 // this is water-filling, as long as all weights are equal.
-void WaterFilling::pour(const Problem& problem, double freed, std::span<double> slots) {
+void WaterFilling::give_freed(const Problem& problem, double freed, std::span<double> slots) {
   for (; freed > 0.0 && !growing_.empty(); freed -= 1.0) {
     const Index j = growing_.top();
     changed_.push_back(j);
@@ -249,6 +251,7 @@ void WaterFilling::share_again(Schedule& run, std::span<const double> weight) {
   changed_.assign(unfinished_.begin(), unfinished_.end());
 }
 
+// Lists the jobs below their maxima, by their slots.
 void WaterFilling::list_growing(const Schedule& run) {
   std::erase_if(unfinished_, [&](Index j) { return run.finished(j); });
   for (const Index j : unfinished_) {
@@ -256,6 +259,7 @@ void WaterFilling::list_growing(const Schedule& run) {
   }
 }
 
+// Shares slots again at each end of a job, until all have ended.
 void WaterFilling::plan(const Problem& problem, std::span<const double> weight,
                         std::span<double> completion, Plan& plan) {
   const std::size_t n = problem.size();
@@ -285,7 +289,7 @@ void WaterFilling::plan(const Problem& problem, std::span<const double> weight,
     changed_.clear();
     if (alike && freed < static_cast<double>(left)) {
       if (std::exchange(stale, false)) list_growing(run);
-      pour(problem, freed, run.slots);
+      give_freed(problem, freed, run.slots);
       continue;
     }
     share_again(run, weight);

@@ -29,6 +29,8 @@ LevelSum at(const double* low, const double* room, std::size_t n, double level) 
 
 }  // namespace
 
+// The largest whole level at which max(low, min(level, low + room)) sum to at most the slots, and
+// the slots left over; the search begins at `from`.
 WholeLevel whole_level(std::span<const double> low, std::span<const double> room, double slots,
                        double from) {
   const std::size_t n = low.size();

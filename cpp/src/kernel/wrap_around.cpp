@@ -3,6 +3,9 @@
 #include <algorithm>
 
 namespace malleable {
+// Turns the pieces of pseudo-jobs (spans in which a flow holds so many slots, its height) into
+// pieces of its jobs: in each span the jobs that run then are laid out one after another, in
+// proportion to their maxima, and cut at the end of each row of one slot (McNaughton's rule).
 namespace {
 
 __extension__ using Wide = unsigned __int128;

@@ -54,6 +54,7 @@ std::string exact(double value) {
   return plain.size() <= scientific.size() ? plain : scientific;
 }
 
+// A number for messages, with six digits.
 std::string shown(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);

@@ -33,6 +33,8 @@ void FlowProblem::find_paths(std::size_t j) {
   alone[j] = std::max(path[j], volume[j] / slots);
 }
 
+// Builds the columns: of jobs (work, high: most slots, head and tail: the longest paths before and
+// behind them), and of flows (release: from now, volume: all work, alone: the least time).
 void FlowProblem::build(const FlowsView& flows, std::int64_t slot_count, double time) {
   const std::size_t f = flows.flows(), n = flows.jobs();
   now = time;

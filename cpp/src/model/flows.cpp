@@ -32,6 +32,7 @@ void validate(const FlowsView& flows) {
   }
 }
 
+// Jobs that wait for each other in a circle; empty: there are none.
 std::vector<std::int64_t> find_cycle(const FlowsView& flows) {
   enum : std::uint8_t { kNew, kOpen, kDone };
   const std::size_t n = flows.jobs();

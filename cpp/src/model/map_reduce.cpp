@@ -29,6 +29,7 @@ std::int64_t reduce_units(const MapReduceView& jobs, std::size_t j) {
 
 }  // namespace
 
+// Tables of jobs for steps: a unit is one machine for one step.
 void validate(const MapReduceView& jobs) {
   const std::size_t n = jobs.size();
   check_length("arrival", jobs.arrival.size(), n, "map");

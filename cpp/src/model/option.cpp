@@ -8,6 +8,7 @@
 namespace malleable {
 namespace {
 
+// The number that the whole text is; nothing if it is none.
 template <typename T>
 std::optional<T> parsed(std::string_view text) {
   T value{};
@@ -72,6 +73,7 @@ std::size_t word_of(const Option& option, std::string_view text) {
   throw_option(option, text, ("expected one of " + known).c_str());
 }
 
+// An exponent, or rates with 1, 2, ... slots, separated by semicolons.
 CommonSpeedup speedup_of(const Option& option, std::string_view text) {
   CommonSpeedup value;
   if (text.find(';') == std::string_view::npos) {

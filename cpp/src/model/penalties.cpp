@@ -13,6 +13,8 @@
 #include "malleable/model/problem.hpp"
 
 namespace malleable {
+// A penalty is rows of (from a time on, value just after it, slope); a custom one is a function
+// without rows, known only by its values.
 namespace {
 
 constexpr double kSteepest = 1e290;  // keeps penalties of jobs with tiny sizes finite
@@ -92,6 +94,7 @@ class Crossing {
     return std::nullopt;
   }
 
+  // Narrows the bracket to two neighbouring doubles, by secants and halving.
   void narrow() {
     double reach = 2.0;  // goes on to digits beyond the crossing, so that both sides come near
     int slow = 0, halve = 0;
@@ -268,6 +271,7 @@ void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, Custom
   for (std::size_t j = 0; single_row_ && j < n; ++j) single_row_ = offset_[j] == j;
 }
 
+// The same penalties, with finite values `miss` in place of infinite ones.
 void Penalties::build_finite(const Penalties& from, std::span<const double> miss) {
   *this = from;
   seen_ = {};  // seen_ was for other functions
@@ -287,6 +291,7 @@ void Penalties::build_shifted(const Penalties& from, std::span<const double> shi
   }
 }
 
+// The latest completion that costs at most the level.
 double Penalties::latest(std::size_t j, double level, double near) const {
   const std::size_t first = offset_[j], end = offset_[j + 1];
   if (first == end) return latest_own(j, level, near);
@@ -303,6 +308,7 @@ double Penalties::latest(std::size_t j, double level, double near) const {
   return -kInfinity;
 }
 
+// The value that the penalty takes just after it has last been at most the level.
 double Penalties::next_value(std::size_t j, double level) const {
   const double t = latest(j, level);
   if (t == kInfinity) return kInfinity;

@@ -15,6 +15,8 @@ MinMode min_mode_of(std::string_view name) {
                               "': expected guarantee, gang or start");
 }
 
+// Scales minima that need more slots than there are, in proportion, to whole numbers (largest
+// remainder).
 void scale_minima(std::span<double> minima, double slots) {
   __extension__ using Wide = unsigned __int128;
   Wide sum = 0;

@@ -5,6 +5,8 @@
 
 namespace malleable {
 
+// Seconds that a change of slots costs a job: `any` change, or if it grows or shrinks, and for each
+// slot; columns that are not given are as in `otherwise`.
 Restart RestartView::of(std::size_t row, const Restart& otherwise) const {
   const auto pick = [&](std::span<const double> own, double other) {
     return !own.empty() ? own[row] : other;

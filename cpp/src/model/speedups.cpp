@@ -13,6 +13,8 @@
 
 namespace malleable {
 
+// Speed-up of job `row`: a table of speeds with 1, 2, ... slots, or slots^p with its exponent p. A
+// hull is the least concave curve above a table, given by its corners.
 std::span<const double> SpeedupView::table(std::size_t row) const {
   if (offset.empty()) return {};
   const auto first = static_cast<std::size_t>(offset[row]);
@@ -36,6 +38,7 @@ double SpeedupView::at(std::size_t row, double slots) const {
   return p == 1.0 ? slots : std::pow(slots, p);
 }
 
+// The slots (maybe a fraction) at which the job has the wanted speed; infinite if it never has.
 double SpeedupView::slots_for(std::size_t row, double wanted) const {
   if (wanted <= 0.0) return 0.0;
   if (wanted <= 1.0) return wanted;  // one slot for a part of the time
@@ -49,6 +52,7 @@ double SpeedupView::slots_for(std::size_t row, double wanted) const {
   return p > 0.0 ? std::pow(wanted, 1.0 / p) : kInfinity;
 }
 
+// The fewest slots with which the job is as fast as with `most`.
 double SpeedupView::useful(std::size_t row, double most) const {
   if (const auto own = table(row); !own.empty()) {
     const auto top = std::lower_bound(own.begin(), own.end(), at(row, most));
@@ -110,6 +114,7 @@ void SpeedupHulls::build(const SpeedupView& speedup, std::span<const double> low
   }
 }
 
+// The slots at which the speed less the price of the slots is largest, at least 1.
 double SpeedupHulls::best(const SpeedupView& speedup, std::size_t row, double price,
                           double most) const {
   const Corners own = of(row);
@@ -132,6 +137,7 @@ double SpeedupHulls::best(const SpeedupView& speedup, std::size_t row, double pr
   return std::max(1.0, own.slots[from]);
 }
 
+// The least cost of a unit of work, if a second costs `value` and `price` for each slot.
 double SpeedupHulls::cost(const SpeedupView& speedup, std::size_t row, double value, double price,
                           double most) const {
   const Corners own = of(row);

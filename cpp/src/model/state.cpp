@@ -33,6 +33,7 @@ std::string shown(std::string_view text) {
 
 }  // namespace
 
+// Writes the bytes, or reads as many into them.
 void State::raw(void* data, std::size_t size) {
   if (size == 0) return;
   if (!reading_) {
@@ -57,6 +58,7 @@ std::size_t State::length(std::size_t size) {
 
 const char* package_version() { return MALLEABLE_VERSION; }
 
+// Puts version, kind and checksum before the bytes of an object; open_state() checks them.
 std::string seal_state(std::string_view kind, const std::string& content) {
   std::uint64_t magic = kMagic, sum = checksum(content);
   std::string version = MALLEABLE_VERSION, name(kind);

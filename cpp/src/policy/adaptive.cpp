@@ -79,6 +79,7 @@ void Adaptive::add_job(Index job, Index job_class, Index user) {
   jobs_[job] = {.job_class = job_class, .user = user, .sequence = sequence_++};
 }
 
+// Puts a job at the end of the list of jobs that wait for a slot of the pool.
 void Adaptive::link(Index job, int pool, double now) {
   Job& own = jobs_[job];
   own.stamp[pool] = now;
@@ -163,6 +164,8 @@ Index Adaptive::first_of(const User& user, int pool, const std::vector<Index>& s
   return first;
 }
 
+// The first job, in one of these classes, of the user that lacks most of its minimum (`minimum`),
+// or that runs least for its priority.
 Index Adaptive::ask(bool minimum, const std::vector<Index>& set, int pool) const {
   Index chosen = kNone;
   double best = 0.0;
@@ -218,6 +221,7 @@ Index Adaptive::choose_on(Index resource, int pool, double now) const {
   return job;
 }
 
+// When the job that has waited longest goes first.
 double Adaptive::overdue(int pool) const {
   const Index oldest = oldest_[pool];
   return oldest == kNone ? kInfinity : jobs_[oldest].stamp[pool] + options_.max_wait;
@@ -227,6 +231,8 @@ bool Adaptive::suggested(int which, Index job_class, Index resource) const {
   return share(which, job_class, resource) > 0.0;
 }
 
+// The share of a resource that a class should get; `which`: 0 for users below their minima, 1 for
+// all.
 double Adaptive::share(int which, Index job_class, Index resource) const {
   if (resources_[resource].nodes == 0) return 0.0;
   const std::size_t place = job_class * resources_.size() + resource;
@@ -234,6 +240,7 @@ double Adaptive::share(int which, Index job_class, Index resource) const {
   return place < given.size() ? given[place] : 0.0;
 }
 
+// How many jobs of a class a node of the resource can run in a second.
 double Adaptive::execution_rate(Index job_class, Index resource) const {
   const AdaptiveResource& at = resources_[resource];
   if (at.nodes == 0) return 0.0;
@@ -251,6 +258,8 @@ double Adaptive::execution_rate(Index job_class, Index resource) const {
   return std::isinf(rate) ? 0.0 : rate;  // no slots for the class's tasks
 }
 
+// Solves both matchings again if rates of arrival or execution have changed by more than the
+// threshold.
 void Adaptive::match(double now, bool always) {
   const std::size_t types = resources_.size(), count = classes();
   bool moved = always || !matched_ || options_.threshold <= 0.0;

@@ -1,3 +1,6 @@
+// Terms: the virtual SRPT serves the job with the least work left on all machines; the cluster
+// follows it. Steps are unit slots of time; `fresh`: a new step has begun, in which the virtual
+// schedule goes on, too.
 #include "malleable/policy/asrpt.hpp"
 
 #include <algorithm>
@@ -136,6 +139,7 @@ void Dsrpt::leave(std::span<const SlottedJob> jobs, Index row, bool) {
   if (handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
 }
 
+// Reduce work that the virtual schedule has served may run from the next step on.
 void Dsrpt::enqueue(const VirtualSrpt::Served& served) {
   const double work = served.done ? kInfinity : served.total - served.map;
   if (work > 0.0) next_.push_back({served.sequence, work, served.tag});

@@ -102,6 +102,7 @@ void Backfill::count_free(const ClusterState& state, int pool) {
   }
 }
 
+// The number of tasks with these needs that the room of all cells holds.
 std::int64_t Backfill::most(std::span<const NodeRoom> room, const TaskNeeds& needs) const {
   std::int64_t tasks = 0;
   for (std::size_t c = 0; c < room.size(); ++c) tasks += fit(room[c], c, needs);
@@ -145,6 +146,7 @@ void Backfill::added(const ClusterState& state, std::span<const Index> jobs) {
   }
 }
 
+// The time for which a task's slots are reserved: requested, stated or estimated.
 double Backfill::seconds_of(const ClusterState& state, Index job, Phase p) const {
   const double requested = state.jobs.requested_of(p, job);
   if (requested > 0.0) return requested;
@@ -152,6 +154,8 @@ double Backfill::seconds_of(const ClusterState& state, Index job, Phase p) const
   return said > 0.0 ? said : state.phase(job, p).estimate;
 }
 
+// A job's key in the queue, the least first. WFP3, UNICEF and F1 are known rules of HPC schedulers
+// (Tang et al. 2009, Carastan-Santos and de Camargo 2017).
 double Backfill::key_of(const ClusterState& state, const Waiting& job) const {
   const double seconds = std::max(job.seconds, 1e-9);
   const auto slots = static_cast<double>(job.width);
@@ -281,11 +285,11 @@ void Backfill::settle_bundles(const ClusterState& state, Index job, int pool) {
   const double end = state.now + seconds_of(state, job, last);
   while (known < now) {
     Bundle more{end, state.rank[job], job, now - known, 0};
-    const auto told = std::ranges::find(announced_, job, &std::pair<Index, Taken>::first);
-    if (told != announced_.end()) {
-      more.cell = told->second.cell;
-      more.slots = std::min(more.slots, told->second.tasks);
-      announced_.erase(told);
+    const auto found_start = std::ranges::find(announced_, job, &std::pair<Index, Taken>::first);
+    if (found_start != announced_.end()) {
+      more.cell = found_start->second.cell;
+      more.slots = std::min(more.slots, found_start->second.tasks);
+      announced_.erase(found_start);
     }
     known += more.slots;
     running.insert(std::upper_bound(running.begin(), running.end(), more, ends_before<Bundle>),
@@ -603,6 +607,7 @@ void Backfill::keep_reservations(Pool& pool, const Play& play) {
   }
 }
 
+// Sets left_, by place in the queue: the tasks that have not started.
 void Backfill::count_left(const Pool& pool) {
   left_.resize(pool.queue.size());
   for (std::size_t k = 0; k < left_.size(); ++k) left_[k] = pool.queue[k].tasks;

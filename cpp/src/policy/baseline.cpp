@@ -1,3 +1,4 @@
+// Plans of FIFO (without minima) and of fair sharing (water-filling).
 #include "malleable/policy/baseline.hpp"
 
 #include "malleable/policy/finish_plan.hpp"

@@ -1,3 +1,6 @@
+// Feeds the Adaptive policy (a matching of job classes to resources) with a cluster's jobs. A
+// resource is nodes that are alike, or one node; a class is the jobs of one program, or of similar
+// size, with one priority; a pool is the slots of one kind (0: maps, 1: reduces).
 #include "malleable/policy/cluster_adaptive.hpp"
 
 #include <algorithm>
@@ -51,7 +54,7 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   failed_ = nullptr;
   unsolved_ = false;
   known_.assign(state.jobs.size(), 0);
-  for (auto& told : given_) told.clear();
+  for (auto& jobs : given_) jobs.clear();
 }
 
 void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jobs) {
@@ -97,6 +100,7 @@ std::vector<ClusterAdaptive::Key> ClusterAdaptive::classes() const {
   return found;
 }
 
+// Throws if a job's rates differ between nodes that count as one resource.
 void ClusterAdaptive::check_node_rates(const ClusterState& state,
                                        std::span<const double> rates) const {
   const ClusterView& cluster = state.cluster;
@@ -139,6 +143,7 @@ void ClusterAdaptive::solve_what_failed(double now) {
   unsolved_ = false;
 }
 
+// Puts a job into its class, unless it has been.
 void ClusterAdaptive::add(const ClusterState& state, Index job) {
   if (known_[job] != 0) return;
   const auto found = classes_.find(key_of(state, job));
@@ -233,6 +238,7 @@ void ClusterAdaptive::spread_free(const ClusterState& state, int pool) {
   }
 }
 
+// Lets a copy of the policy (trial_) fill all free slots; each job's part is its answer.
 void ClusterAdaptive::decide(const ClusterState& state, int pool, Answer& answer) {
   if (state.slots[pool] == 0 && given_[pool].empty()) return;
   solve_what_failed(state.now);

@@ -215,6 +215,7 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const Clust
   return other && alike ? own : std::min<std::int64_t>(demand.most, 1);
 }
 
+// Sets the most slots that the job can use now.
 void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most) {
   std::int64_t& before = most_[pool][job];
   share.most += static_cast<double>(most - before);
@@ -283,13 +284,13 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     }
     new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
   }
-  tell_changes(pool, share, first_new);
+  pass_changes(pool, share, first_new);
   if (pool_minimum_ > 0.0) share_minimum(state, pool, share);
   share.changed = true;
 }
 
 // Passes on the jobs that left, changed and came, as update() gathered them.
-void ClusterEpoch::tell_changes(int pool, Share& share, std::size_t first_new) {
+void ClusterEpoch::pass_changes(int pool, Share& share, std::size_t first_new) {
   if (!gone_.empty()) share.epoch.remove(gone_);
   if (!ids_.empty()) {
     Epoch::Changes changes{{}, old_.weight, {}, old_.min_slots, old_.max_slots};
@@ -334,6 +335,7 @@ ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, In
           placed_[pool][job]};
 }
 
+// Shares the slots by size (kernel/power_shares): smaller jobs get more, by the share exponent.
 void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& share,
                                 std::int64_t slots, double share_exponent, Answer& answer) {
   IncrementalOrder<Placed>& order = share.by_size;
@@ -370,6 +372,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
   }
 }
 
+// Decides about the slots of a share.
 void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                         Answer& answer) {
   const auto ids = share.epoch.ids();

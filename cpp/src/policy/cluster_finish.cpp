@@ -39,11 +39,13 @@ void ClusterFinish::begin(const ClusterState& state) {
   put_all(state);
 }
 
+// Sorts the nodes of each kind by load: the seconds of the maps whose blocks they have.
 void ClusterFinish::sort_loads() {
   least_.assign(example_.size(), {});
   for (Index n = 0; n < load_.size(); ++n) least_[of_[n]].emplace(load_[n], n);
 }
 
+// Chooses nodes for a block where its map would end first, given their loads.
 bool ClusterFinish::place(const ClusterState& state, Index job, Index, std::span<Index> node) {
   const auto after = [&](const Place& place) {
     const auto slots = static_cast<double>(state.cluster.map_slots[place.second]);
@@ -131,6 +133,8 @@ double ClusterFinish::best_seconds(const ClusterState& state, Index job, Phase p
   return best < kInfinity ? best : 0.0;
 }
 
+// The job's key, the least first: below its minimum first of all; then by deadline, arrival, or the
+// least slot-seconds left over weight.
 double ClusterFinish::key(const ClusterState& state, Index job) const {
   for (const Phase p : {kMap, kReduce}) {
     const PhaseState& s = state.phase(job, p);
@@ -165,6 +169,7 @@ void ClusterFinish::take_out(Index job, int pool) {
   own_[pool][user_[pool][job]].erase({key_[pool][job], job});
 }
 
+// Puts a job at its place among the jobs that wait for a slot of the pool, or takes it out.
 void ClusterFinish::put(const ClusterState& state, Index job, int pool) {
   const bool waiting = waits(state, job, pool);
   const double now = waiting ? key(state, job) : 0.0;

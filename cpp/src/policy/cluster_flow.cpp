@@ -24,8 +24,8 @@ bool is_guessed(const ClusterState& state, Index job, Phase p) {
 }
 
 double believed_work(const ClusterState& state, Index job, Phase p) {
-  const double told = state.believed[2 * job + p];
-  const double seconds = told > 0.0 ? told : state.learned.seconds[p];
+  const double stated = state.believed[2 * job + p];
+  const double seconds = stated > 0.0 ? stated : state.learned.seconds[p];
   return seconds * static_cast<double>(state.jobs.tasks[p][job]);
 }
 
@@ -53,6 +53,7 @@ void ClusterFlow::each_phase(const ClusterState& state, Index job, const Visit& 
   if (phases[kReduce]) visit(kReduce, place);
 }
 
+// What is left of a phase, as a job of the flow in the epoch's table.
 ClusterFlow::Left ClusterFlow::left_of(const ClusterState& state, Index job, Phase p) const {
   const bool here = place_[job] == Place::kHere;
   const PhaseState& s = state.phase(job, p);
@@ -203,10 +204,10 @@ void ClusterFlow::job_finished(const ClusterState& state, Index job) {
   Side& side = side_of(flow);
   side.most -= std::exchange(most_[job], 0.0);
   FlowEpoch& epoch = side.epoch;
-  const FlowTable::Flow& told = epoch.flow(flow.id);
+  const FlowTable::Flow& in_epoch = epoch.flow(flow.id);
   ended_.clear();
   for (Index k = at_[job]; k < ends_[job]; ++k) {
-    if (told.jobs[k].open()) ended_.push_back(told.first_id + k);
+    if (in_epoch.jobs[k].open()) ended_.push_back(in_epoch.first_id + k);
   }
   epoch.finish(ended_);
 }
@@ -222,11 +223,11 @@ void ClusterFlow::user_changed(const ClusterState& state, Index job, std::size_t
 }
 
 // Updates the epoch by the changes of a job and of its flow's terms.
-void ClusterFlow::tell(const ClusterState& state, Index job) {
+void ClusterFlow::update_job(const ClusterState& state, Index job) {
   const Index number = flow_of(state, job);
   if (place_[job] == Place::kDone || flows_[number].id == kAbsent) return;
   Side& side = side_of(flows_[number]);
-  const FlowTable::Flow& told = side.epoch.flow(flows_[number].id);
+  const FlowTable::Flow& in_epoch = side.epoch.flow(flows_[number].id);
   count_most(state, job);
   for (auto* column : {&ids_, &most_slots_, &ended_}) column->clear();
   work_.clear();
@@ -239,13 +240,13 @@ void ClusterFlow::tell(const ClusterState& state, Index job) {
   bool again = false;
   each_phase(state, job, [&](Phase p, Index place) {
     const Left left = left_of(state, job, p);
-    const bool open = told.jobs[place].open();
+    const bool open = in_epoch.jobs[place].open();
     again |= !open && !left.ended;
     if (!open || left.ended) {
-      if (open) ended_.push_back(told.first_id + place);
+      if (open) ended_.push_back(in_epoch.first_id + place);
       return;
     }
-    ids_.push_back(told.first_id + place);
+    ids_.push_back(in_epoch.first_id + place);
     work_.push_back(left.work);
     most_slots_.push_back(left.most);
   });
@@ -255,7 +256,7 @@ void ClusterFlow::tell(const ClusterState& state, Index job) {
     return;
   }
   const Terms terms = terms_of(state, flows_[number].jobs);
-  side.epoch.update(ids_, {&told.id, 1},
+  side.epoch.update(ids_, {&in_epoch.id, 1},
                     {work_, {}, most_slots_, {&terms.weight, 1}, {&terms.deadline, 1}, {}});
   if (!ended_.empty()) side.epoch.finish(ended_);
 }
@@ -268,7 +269,7 @@ void ClusterFlow::count_most(const ClusterState& state, Index job) {
 }
 
 // Updates jobs without a stated time, whose tasks count like those of other jobs.
-void ClusterFlow::tell_guesses(const ClusterState& state) {
+void ClusterFlow::update_guesses(const ClusterState& state) {
   const double* seconds = state.learned.seconds;
   if (std::equal(guess_, guess_ + 2, seconds)) return;
   std::copy(seconds, seconds + 2, guess_);
@@ -276,14 +277,14 @@ void ClusterFlow::tell_guesses(const ClusterState& state) {
     for (std::size_t k = 0; flow.id != kAbsent && k < flow.jobs.size(); ++k) {
       const Index job = flow.jobs[k];
       const bool guessed = is_guessed(state, job, kMap) || is_guessed(state, job, kReduce);
-      if (guessed && place_[job] == Place::kOutside) tell(state, job);
+      if (guessed && place_[job] == Place::kOutside) update_job(state, job);
     }
   }
 }
 
 void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
-  for (const Index job : state.changed[pool]) tell(state, job);
-  tell_guesses(state);
+  for (const Index job : state.changed[pool]) update_job(state, job);
+  update_guesses(state);
   usable_.clear();
   for (const Side& side : sides_) usable_.push_back(side.most);
   // A simulation with very long tasks may go beyond the latest time.
@@ -312,15 +313,15 @@ void ClusterFlow::serve(double now, Side& side, std::int64_t slots, Answer& answ
 
 // The jobs of flows that changed, the longest path first.
 void ClusterFlow::line_up(Side& side) {
-  for (const FlowTable::Flow& told : side.epoch.flows()) {
-    if (!told.fresh) continue;
-    Flow& flow = flows_[side.flow[static_cast<std::size_t>(told.id)]];
+  for (const FlowTable::Flow& in_epoch : side.epoch.flows()) {
+    if (!in_epoch.fresh) continue;
+    Flow& flow = flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]];
     flow.line.clear();
     for (const Index job : flow.jobs) {
       if (place_[job] != Place::kDone) flow.line.push_back(job);
     }
     std::stable_sort(flow.line.begin(), flow.line.end(), [&](Index a, Index b) {
-      return phase_of(told, a).path > phase_of(told, b).path;
+      return phase_of(in_epoch, a).path > phase_of(in_epoch, b).path;
     });
   }
 }
@@ -328,10 +329,10 @@ void ClusterFlow::line_up(Side& side) {
 // Sets targets: those of a plan, or slots down the order; without rows no job gets any.
 void ClusterFlow::hand_out(Side& side, std::span<const Index> rows, double slots, Answer& answer) {
   const std::span<const FlowTable::Flow> flows = side.epoch.flows();
-  const auto give = [&](const FlowTable::Flow& told) {
-    for (const Index job : flows_[side.flow[static_cast<std::size_t>(told.id)]].line) {
+  const auto give = [&](const FlowTable::Flow& in_epoch) {
+    for (const Index job : flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]].line) {
       const double most = most_[job];
-      const FlowTable::Job& phase = phase_of(told, job);
+      const FlowTable::Job& phase = phase_of(in_epoch, job);
       double own = std::min(slots, options_.targets ? most : most > 0.0 ? phase.high : 0.0);
       if (literal() && own > 0.0) own = static_cast<double>(phase.given);
       answer.set(job, own);
@@ -349,13 +350,13 @@ void ClusterFlow::rank(Side& side, const FlowEpoch::Order& order, Answer& answer
   if (options_.by_user && !options_.targets) return;
   double next = 0.0;
   for (std::size_t k = 0; k < order.rows.size(); ++k) {
-    const FlowTable::Flow& told = side.epoch.flows()[order.rows[k]];
+    const FlowTable::Flow& in_epoch = side.epoch.flows()[order.rows[k]];
     double apart = 1.0;
     if (!order.price.empty()) {
       next = std::min(order.price[k], kHighestFlowPrice);
       apart = kRanksApart * std::max(1.0, std::fabs(next));
     }
-    for (const Index job : flows_[side.flow[static_cast<std::size_t>(told.id)]].line) {
+    for (const Index job : flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]].line) {
       put(job, next, answer);
       next += apart;
     }
@@ -388,9 +389,9 @@ double ClusterFlow::rank_now(const ClusterState& state, Index job) const {
   const double mine = price(own);
   double rank = kInfinity;
   const Side& side = side_of(own);
-  for (const FlowTable::Flow& told : side.epoch.flows()) {
-    const Flow& flow = flows_[side.flow[static_cast<std::size_t>(told.id)]];
-    if (told.open == 0 || &flow == &own || flow.line.empty() || price(flow) <= mine) continue;
+  for (const FlowTable::Flow& in_epoch : side.epoch.flows()) {
+    const Flow& flow = flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]];
+    if (in_epoch.open == 0 || &flow == &own || flow.line.empty() || price(flow) <= mine) continue;
     rank = std::min(rank, rank_[flow.line.front()]);
   }
   return rank < kInfinity ? rank - kRanksApart : rank;

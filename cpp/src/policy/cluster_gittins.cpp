@@ -31,6 +31,8 @@ void ClusterGittins::added(const ClusterState& state, std::span<const Index>) {
 
 void ClusterGittins::keep(const ClusterState&, State& s) { s(index_, stale_, rank_); }
 
+// The larger the index of a job's present phase, the earlier its place. A pool is the slots of one
+// kind (0: maps, 1: reduces; generic slots: all in pool 0).
 double ClusterGittins::rank_of(const ClusterState& state, Index job, int pool) const {
   const PhaseState& maps = state.phase(job, kMap);
   const PhaseState& reduces = state.phase(job, kReduce);
@@ -44,17 +46,17 @@ void ClusterGittins::update_indices(const ClusterState& state) {
   if (changed) stale_[0] = stale_[1] = true;
 }
 
-// Calls tell(job, rank) for all jobs whose ranks may have changed.
-template <typename Tell>
-void ClusterGittins::rank(const ClusterState& state, int pool, const Tell& tell) {
+// Calls set(job, rank) for all jobs whose ranks may have changed.
+template <typename Set>
+void ClusterGittins::rank(const ClusterState& state, int pool, const Set& set) {
   update_indices(state);
   if (std::exchange(stale_[pool], false)) {
-    for (const Index job : state.present) tell(job, rank_of(state, job, pool));
+    for (const Index job : state.present) set(job, rank_of(state, job, pool));
     return;
   }
   // Service in either pool counts for both.
   for (const auto& changed : state.changed) {
-    for (const Index job : changed) tell(job, rank_of(state, job, pool));
+    for (const Index job : changed) set(job, rank_of(state, job, pool));
   }
 }
 

@@ -5,6 +5,10 @@
 #include <utility>
 
 namespace malleable {
+// Jobs by the work that they have left, in one of several senses (SrptKind). A pool is the slots of
+// one kind (0: maps, 1: reduces; generic slots: all in pool 0); a job is stale if its key may have
+// changed.
+//
 // The seconds that all slots of the phase would take; with generic slots slot-seconds, so that
 // rounding does not separate equal work.
 double ClusterSrpt::seconds(const ClusterState& state, double work, Phase p) const {
@@ -170,6 +174,7 @@ void ClusterSrpt::share(int pool, std::span<Row> rows, double slots) {
   }
 }
 
+// The parts of heSRPT for the mean exponent p of the jobs (s slots do s^p).
 void ClusterSrpt::parts(int pool, std::span<Row> rows, double slots) {
   double p = options_.speedup;
   if (!options_.exponents.empty()) {

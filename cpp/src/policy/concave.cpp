@@ -12,6 +12,10 @@
 #include "malleable/policy/finish_plan.hpp"
 
 namespace malleable {
+// Plans for speed-up curves, where s slots do s^p or what a table says. A choice is a rule that
+// sets shares of the slots at any time: by an order and a power of shares, by fixed shares, or by
+// values of work. `coming` is the number of jobs that will come while the present ones run; a hull
+// is the least concave curve above a job's speeds.
 namespace {
 
 // Beyond this exponent all slots go to the first: the power of shares would be above 100.
@@ -54,6 +58,7 @@ double flatter(double power, double coming) {
 
 }  // namespace
 
+// An upper bound of the speed of all jobs together, by a price of a slot.
 double most_together(const Problem& problem, const SpeedupView& speedup) {
   const std::size_t n = problem.size();
   SpeedupHulls hulls;
@@ -81,6 +86,8 @@ double most_together(const Problem& problem, const SpeedupView& speedup) {
   return least * (1.0 + kAmple);
 }
 
+// A lower bound for linear penalties: heSRPT is optimal if all jobs have one exponent and one
+// weight; other weights are sums of such layers.
 double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
                     const Penalties& penalties) {
   struct Row {
@@ -216,6 +223,7 @@ double Concave::mean_exponent(const Task& task) const {
   return count > 0.0 ? sum / count : 1.0;
 }
 
+// The choice for the objective, without any search.
 void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& choice) {
   choice = {};
   choice.order.resize(task.problem.size());
@@ -241,6 +249,7 @@ void Concave::fixed_slots(const Task& task, const Penalties& penalties, Choice& 
   allocation_.run(limited_, penalties, task.aggregate, order, choice.share, &speedup);
 }
 
+// The choice of the task's policy.
 void Concave::by_policy(const Task& task, Choice& choice) {
   choice = {};
   const auto sorted = [&](std::span<const double> keys) {
@@ -452,6 +461,8 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
   finish(task, best, true, plan);
 }
 
+// Slots for now; `beside` has the limits of this decision. Jobs that hold more than their minimum
+// have shares larger by `hysteresis`.
 void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
                      std::span<const std::int64_t> held, std::span<double> slots) {
   prepare(task, false);

@@ -297,7 +297,7 @@ void Epoch::decide_at(double now, double held) {
     at_.jobs.move(row, at_.now, before, at_.grants[row]);
     if (at_.options.hysteresis > 0.0) resized_.push_back(at_.jobs.id[row]);
   });
-  programs_.note(at_.jobs);
+  programs_.note_work(at_.jobs);
 }
 
 // The first rule that can decide.
@@ -329,11 +329,13 @@ void Epoch::choose() {
   }
 }
 
+// The order in which jobs get slots that become free before the next decision.
 std::vector<std::int64_t> Epoch::order() {
   if (!held()) return {};
   return start_ ? start_->order(at_) : periodic_.order(at_, instance_);
 }
 
+// Rebuilds the instance of the last decision, so that its plan can be computed.
 void Epoch::recall() {
   if (start_) {
     instance_.of.build(at_, at_.jobs.work);

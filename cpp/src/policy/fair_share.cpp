@@ -1,3 +1,5 @@
+// Equal numbers of machines: each job gets min(level, what it can use) machines, at least as many
+// as its running tasks hold, for the highest level that fits.
 #include "malleable/policy/fair_share.hpp"
 
 #include <algorithm>

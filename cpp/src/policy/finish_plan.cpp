@@ -15,6 +15,7 @@ bool study_deadlines(const Problem& problem, const Penalties& penalties, StrictD
                       problem.idle_end);
 }
 
+// Whether no schedule can meet all strict deadlines (behind which penalties are infinite).
 bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
                           DemandBound& demand_bound) {
   if (strict.lost()) return true;
@@ -29,6 +30,8 @@ bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
   return demand_bound.peak(problem, due).excess > 0.0;
 }
 
+// Sets value, bound and status of a plan with these completions; `earliest`: lower bounds of
+// completions, if they are known.
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                  std::span<const double> completion, LowerBound& lower_bound, Plan& plan,
                  bool quick_bound, std::span<const double> earliest) {

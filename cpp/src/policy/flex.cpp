@@ -51,6 +51,7 @@ std::span<const OrderRule> rules_for(const Penalties& penalties, std::size_t job
 
 }  // namespace
 
+// Candidates that one schedule with speed-up curves costs.
 std::uint64_t curved_price(std::size_t jobs) {
   return std::max<std::uint64_t>(jobs * jobs / (kCurvedJobs * kCurvedJobs), 1);
 }
@@ -61,6 +62,8 @@ std::uint64_t default_effort(std::size_t jobs, bool curved) {
   return std::clamp<std::uint64_t>(16'000'000'000 / count / count, kPricedSteps, kDefaultEffort);
 }
 
+// The order of ends if each job keeps the slots of the resource allocation problem (a fixed number
+// each, for the least cost).
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                          std::span<const Index> waiting, std::span<Index> order) {
   completion_.resize(problem.size());  // slots first, then their completions
@@ -68,6 +71,7 @@ void Flex::generic_order(const Problem& problem, const Penalties& penalties, Agg
   orders_.by_moldable(problem, completion_, waiting, order);
 }
 
+// The order of a decision without search, and for a maximum the optimal level.
 double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        std::span<Index> order) {
   const std::size_t n = problem.size();
@@ -215,6 +219,7 @@ bool Flex::meet_deadlines(const Problem& problem, const Penalties& penalties, Ag
   return true;
 }
 
+// Plans for strict deadlines, behind which penalties are infinite.
 void Flex::plan_strict(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        const FlexOptions& options, Plan& plan) {
   const Penalties& finite = strict_.finite();
@@ -376,6 +381,7 @@ void Flex::search(const Task& task) {
   if (found < left_ && late()) plan.status = Status::kTruncated;
 }
 
+// Plans for finite penalties: fixed orders, candidates by prices, then local search.
 void Flex::plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        const FlexOptions& options, Plan& plan) {
   const std::size_t n = problem.size();

@@ -68,6 +68,8 @@ bool Flex::starts_by(const Problem& problem, double end) const {
   return false;
 }
 
+// The order in which slots are handed out now: by latest start (the time from which a job needs its
+// maximum to meet its deadline), or, if other jobs would then become late, by one of a few others.
 void Flex::level_order(const Problem& problem, const Penalties& penalties, std::span<Index> order) {
   const std::size_t n = problem.size();
   due_.resize(n);

@@ -61,6 +61,7 @@ constexpr std::size_t kChunked = 64, kBundled = 40;
 // With more jobs with slopes than this, candidates are tried only at the end of a stage.
 constexpr std::size_t kManyRising = 20'000;
 
+// Whether a stage pays for so many jobs.
 bool worth(const DensityStage& stage, std::size_t jobs) {
   if (jobs <= kFewJobs) return stage.cells <= 128;
   return jobs > kSearched || stage.price < kDear;
@@ -126,6 +127,7 @@ void Flex::consider_targets(const Task& task, std::span<const double> due) {
   consider(order);
 }
 
+// Candidates by a price density over time, for penalties that rise.
 void Flex::try_densities(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();
@@ -172,6 +174,7 @@ void Flex::consider_set(const Task& task, std::vector<Index>& order) {
   consider(order, {target.begin(), target.end()});
 }
 
+// Candidates by prices of single times, for steps.
 void Flex::try_points(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();

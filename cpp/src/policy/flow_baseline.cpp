@@ -1,3 +1,4 @@
+// FIFO (jobs of the first flow first, in a list) and fair sharing of flows.
 #include "malleable/policy/flow_baseline.hpp"
 
 #include "malleable/kernel/fair_list.hpp"

@@ -8,6 +8,8 @@
 #include "malleable/kernel/water_filling.hpp"
 
 namespace malleable {
+// Plans of flows whose jobs have speed-up curves: at every arrival and end, all ready jobs share
+// the slots again.
 namespace {
 
 class CurveLoop {
@@ -60,6 +62,7 @@ class CurveLoop {
       down();
     }
   }
+  // A job's next slot goes where it gains most for its flow and costs the flows behind it least.
   void by_gains() {
     gains_.begin(task_.problem.slots);
     const auto weight = [&](Index flow) {
@@ -76,6 +79,7 @@ class CurveLoop {
     slots_.resize(ready_.size());
     gains_.allocate(task_.coming, slots_);
   }
+  // Whether a flow has work left.
   bool open(Index flow) const {
     for (std::size_t i = task_.problem.job_offset[flow]; i < task_.problem.job_offset[flow + 1];
          ++i) {
@@ -83,6 +87,7 @@ class CurveLoop {
     }
     return false;
   }
+  // Each job in the order takes what it can use.
   void down() {
     double free = task_.problem.slots;
     slots_.clear();

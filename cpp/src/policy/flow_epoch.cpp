@@ -107,7 +107,7 @@ void FlowEpoch::order_flows() {
 // With a period no job gets more slots than it can keep busy; the job whose work has the largest
 // value is first in turn.
 void FlowEpoch::serve_by_gains(FlowShares& to) {
-  to.hold();
+  to.serve_empty();
   gains_.begin(to.free);
   gaining_.clear();
   for (const Index row : ordered_) {
@@ -186,6 +186,7 @@ void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::option
   order_flows();
 }
 
+// Only the order of flows, and their prices if the rule has some.
 FlowEpoch::Order FlowEpoch::order(double now, std::int64_t slots) {
   begin(now, slots, 0.0);
   return {ordered_, rule_->prices()};

@@ -5,6 +5,10 @@
 
 namespace malleable {
 
+// Orders flows by work over rate of penalty (Smith's ratio), times a power of the part of all slots
+// that a flow can use (its exponent); all are logarithms here. A sample of flows, scheduled with as
+// many slots as its part of the work, shows which exponent is best.
+//
 // The sum of penalties of the sample.
 double FlowFront::try_sample(double exponent, std::span<const double> rate) {
   for (std::size_t k = 0; k < row_.size(); ++k) {

@@ -1,3 +1,4 @@
+// List schedules of flows: flows in a given order, the jobs of each with the longest path first.
 #include "malleable/policy/flow_lists.hpp"
 
 #include <algorithm>

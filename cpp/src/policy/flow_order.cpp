@@ -7,6 +7,9 @@
 #include "malleable/policy/finish_plan.hpp"
 
 namespace malleable {
+// The order of flows for one decision: the best of several keys, each tried as a schedule. Keys are
+// logarithms: Smith's ratio (work over rate of penalty), an exponent times the part of all slots
+// that the flow can use, and the time until its penalty rises over a patience.
 namespace {
 
 // Mean times of a flow on all slots after which being early no longer counts.
@@ -60,6 +63,7 @@ void FlowOrder::study() {
   }
 }
 
+// Tries the order by keys with this exponent and patience.
 void FlowOrder::try_keys(double exponent, double patience) {
   for (std::size_t j = 0; j < key_.size(); ++j) {
     key_[j] = ratio_[j] + exponent * narrow_[j] + wait_[j] / patience;

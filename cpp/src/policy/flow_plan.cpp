@@ -9,6 +9,7 @@
 
 namespace malleable {
 
+// How much faster the slots would have to be so that this schedule's value is at most the bound.
 double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                     std::span<const double> flow_completion, double bound) {
   std::vector<double> sooner(flow_completion.begin(), flow_completion.end());
@@ -33,6 +34,7 @@ double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggr
   return high;
 }
 
+// Sets starts, slots and ends of jobs by the plan's pieces (spans in which a job holds slots).
 void complete_jobs(const FlowProblem& problem, FlowPlan& plan) {
   const std::size_t n = problem.jobs();
   plan.start.assign(n, kInfinity);
@@ -72,6 +74,7 @@ void complete_jobs(const FlowProblem& problem, FlowPlan& plan) {
   }
 }
 
+// Sets the ends of flows, and the value.
 void complete_flows(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                     FlowPlan& plan) {
   plan.flow_completion.assign(problem.idle_end.begin(), problem.idle_end.end());
@@ -85,6 +88,9 @@ void complete_flows(const FlowProblem& problem, const Penalties& penalties, Aggr
   plan.value = evaluate(penalties, aggregate, plan.flow_completion);
 }
 
+// Makes the schedule of a recipe: an order of flows, due times, or keys of jobs, for one of the
+// schedulers. Chains: each flow is a chain of pseudo-jobs, amounts of work in which the same jobs
+// run.
 void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
                     const Penalties& penalties, Aggregate aggregate, const FlowRecipe& recipe,
                     FlowSearch& search, FlowPlan& plan) {
@@ -120,6 +126,7 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
   complete_flows(problem, penalties, aggregate, plan);
 }
 
+// A lower bound that takes about as long as a few schedules.
 double quick_bound(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                    const FlowPlan& plan) {
   FlowBound bound;
@@ -152,6 +159,7 @@ bool study_deadlines(const FlowProblem& problem, const Penalties& penalties,
   return strict.study(penalties, problem.now, horizon, problem.volume, problem.idle_end);
 }
 
+// Value, bound and status of a plan that was made with finite penalties, for the true ones.
 void settle_deadlines(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                       const StrictDeadlines& strict, FlowPlan& plan) {
   bool impossible = false;

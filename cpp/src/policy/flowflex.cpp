@@ -23,7 +23,7 @@ constexpr double kBisected = 1e-6;       // relative width of the bracket at whi
 constexpr std::size_t kMostRecipes = 6;  // recipes that the local search starts from
 // share of the search over orders of flows; the rest is over keys of jobs
 constexpr double kFlowShare = 0.4;
-constexpr int kPursuits = 12;                  // levels that are tried for a maximum
+constexpr int kLevelsTried = 12;               // levels that are tried for a maximum
 constexpr std::uint64_t kStepNodes = 200'000;  // of the search behind the bound for steps
 
 constexpr OrderRule kLinearFlowRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
@@ -159,10 +159,10 @@ void FlowFlex::literal(FlowRecipe& recipe) {
 
 // For a maximum: searches keys of jobs for the least level between the bound, which often can be
 // reached, and the best value so far.
-void FlowFlex::pursue(FlowRecipe& top, Score& best, std::uint64_t& left) {
+void FlowFlex::search_levels(FlowRecipe& top, Score& best, std::uint64_t& left) {
   const std::uint64_t reserve = left / 2;
   double low = lower_, level = low;
-  for (int round = 0; round < kPursuits && left > reserve && !late_(); ++round) {
+  for (int round = 0; round < kLevelsTried && left > reserve && !late_(); ++round) {
     bound_.deadlines(*penalties_, level, due_);
     FlowRecipe recipe{FlowScheduler::kKeys, top.order, {}, {}};
     keys_.keys_by_due(due_, recipe.key);
@@ -187,7 +187,7 @@ void FlowFlex::search(std::uint64_t& left) {
   Score best = scores_[0];
   keys_.begin(*problem_);
   if (aggregate_ == Aggregate::kMax) {
-    pursue(top, best, left);
+    search_levels(top, best, left);
     if (!is_optimal(best.value, lower_)) {
       bound_.deadlines(*penalties_, lower_, due_);
       search_.aim(due_);

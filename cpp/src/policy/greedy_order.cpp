@@ -4,6 +4,7 @@
 
 namespace malleable {
 
+// Each job in the order of a key takes as many machines as it can use in this step.
 void GreedyOrder::update(std::span<const SlottedJob> jobs, Index row) {
   const SlottedJob& job = jobs[row];
   if (job.maps + job.ready > 0) {

@@ -86,6 +86,7 @@ void OrderChoice::make_keys(const Penalties& penalties, double patience, double 
   }
 }
 
+// The mean penalty of an end that is uncertain by spread_ (a logistic distribution).
 double OrderChoice::uncertain(const Penalties& penalties, std::size_t j, double end) const {
   const std::size_t first = penalties.offset()[j];
   double sum = penalties.line(first, end);
@@ -149,6 +150,7 @@ void OrderChoice::consider_area(const Penalties& penalties) {
   consider_keys(penalties, "area");
 }
 
+// Tries all orders and writes the best; returns its name.
 const char* OrderChoice::run(const Problem& problem, const Penalties& penalties,
                              std::span<Index> order) {
   const std::size_t n = problem.size();

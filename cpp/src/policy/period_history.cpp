@@ -27,6 +27,7 @@ void PeriodHistory::arrive(double work, double size, double value) {
   worth_ = worth_ * kKept + size * value;
 }
 
+// A job has ended whose size lay between two limits, because decisions hold for a period.
 void PeriodHistory::finish(double estimate, double least, double most) {
   if (!(estimate > 0.0) || !(most > 0.0)) return;
   // so that a size equal to the limit is in the interval
@@ -48,11 +49,13 @@ bool PeriodHistory::overloaded(double slots) const {
   return arrivals_ >= kFewArrivals && load(slots) > 1.0;
 }
 
+// The value of jobs that will come in so many seconds; as many as are here if nothing is known.
 double PeriodHistory::coming(double seconds, std::size_t here, double value) const {
   const double jobs = seconds_ > 0.0 ? seconds * arrivals_ / seconds_ : static_cast<double>(here);
   return jobs * (size_ > 0.0 ? worth_ / size_ : value);
 }
 
+// The scatter of sizes around their estimates (of logarithms), from the limits seen.
 double PeriodHistory::spread() const {
   double highest = -1e300, sum = 0.0, total = 0.0;
   std::array<double, kSpreads.size()> belief{};

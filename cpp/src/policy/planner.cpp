@@ -1,3 +1,5 @@
+// Checks a table and plans it by the policy that is asked for; jobs with speed-up curves go to
+// policy/concave (jobs) or policy/flow_curves (flows).
 #include "malleable/policy/planner.hpp"
 
 #include <stdexcept>

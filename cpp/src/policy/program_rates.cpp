@@ -6,7 +6,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kPriorExponent = 0.8;  // prior of p
+constexpr double kPriorExponent = 0.8;  // believed at first: s slots do s^0.8
 constexpr double kTowardsPrior = 1.0 / 3.0;
 // Rates that change by less stay unchanged.
 constexpr double kSameRate = 0.01;
@@ -20,6 +20,8 @@ const ProgramRates::Program* ProgramRates::find(std::int64_t program) const {
   return at != programs_.end() && at->name == program ? &*at : nullptr;
 }
 
+// A job of the program did so much work in so many seconds on so many slots; true if the rates of
+// the program change by that.
 bool ProgramRates::observe(std::int64_t program, std::int64_t slots, double work, double seconds) {
   if (slots < 2 || slots > kMostEntries || !(work > 0.0) || !(seconds > 0.0)) return false;
   const auto at =
@@ -42,6 +44,7 @@ bool ProgramRates::observe(std::int64_t program, std::int64_t slots, double work
   return true;
 }
 
+// The speed with 1 to `most` slots: as seen, and powers between and beyond.
 std::vector<double> ProgramRates::rates(std::int64_t program, std::int64_t most) const {
   const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(most, 1, kMostEntries));
   std::vector<double> rates(count, 1.0);

@@ -15,8 +15,10 @@ namespace {
 
 // Prices of slots rise by this for each later job while jobs keep coming (policy/concave).
 constexpr double kSteepPrices = 3.0;
+// The search for the price of a slot-second at which all slots are asked for: limits, precision,
+// and the factor of the first step.
 constexpr double kLowestPrice = 1e-9, kHighestPrice = 1e9, kPriceStep = 0.05, kFirstStep = 1.2;
-constexpr double kMostKey = 1e280;
+constexpr double kMostKey = 1e280;  // larger costs of work count as this
 // Arrivals that are remembered, the least number for a load, and the largest load that is used.
 constexpr std::size_t kRecentArrivals = 2000, kFew = 20;
 constexpr double kMostLoad = 0.7;
@@ -116,6 +118,7 @@ void PromisedEnds::update_list(const Task& task) {
   weigh(task);
 }
 
+// Sets lambda_, the price of an error: higher the more the errors exceed the target.
 void PromisedEnds::weigh(const Task& task) {
   const double power = (over_ + late_) / (kAim * task.target * kPatience);
   const double price = kFirstPrice / task.target * std::exp(std::min(power, kMostPower));
@@ -211,7 +214,7 @@ void PromisedEnds::note_arrival(const Task& task, Index row) {
   keep(recent_, next_recent_, kRecentArrivals, arrival);
 }
 
-// It ends now.
+// A job ends now: adds the error of its promise, over the time that was promised.
 void PromisedEnds::count_error(const Entry& entry, double now, double target) {
   if (!(entry.asked > 0.0) || !(entry.asked < kInfinity)) return;
   const double aim = kAim * target, most = kMostPower * kPatience * aim;
@@ -219,6 +222,7 @@ void PromisedEnds::count_error(const Entry& entry, double now, double target) {
   over_ = std::clamp(over_, -most, most);
 }
 
+// Sums up by how much present jobs will miss their promises at least.
 void PromisedEnds::count_late(const Task& task) {
   late_ = 0.0;
   for (std::size_t k = 0; k < list_.size(); ++k) {
@@ -229,12 +233,14 @@ void PromisedEnds::count_late(const Task& task) {
   }
 }
 
+// Learns theta from a job that has ended.
 void PromisedEnds::learn(const Entry& entry, double now) {
   if (!(entry.slip > kLeastSlip) || !(entry.planned > 0.0)) return;
   const double later = std::log(std::max((now - entry.since) / entry.planned, 1.0));
   keep(slips_, next_slip_, kSlips, {std::min(later / entry.slip, kMostTheta), entry.slip});
 }
 
+// The weighted median of theta over the last jobs and the prior.
 double PromisedEnds::median_slip() const {
   std::vector<Slip> all = slips_;
   all.push_back({kUsualSlip, kUsualWeight});
@@ -358,6 +364,7 @@ void PromisedEnds::lay_out(const Task& task, std::span<double> slots) {
   }
 }
 
+// Promises ends to jobs that have none yet.
 void PromisedEnds::promise_ends(const Task& task) {
   double theta = -1.0;
   for (std::size_t k = 0; k < list_.size(); ++k) {

@@ -17,6 +17,7 @@
 namespace malleable {
 namespace {
 
+// All policies by name: what they need, promise, and how they are made.
 template <typename Made>
 std::unique_ptr<SlottedPolicy> make() {
   return std::make_unique<Made>();

@@ -52,6 +52,7 @@ void SlottedEpoch::count_arrival(const SlottedJob& job) {
   clock_.come(whole * step_seconds_ * machines);
 }
 
+// Whole steps in a period.
 double SlottedEpoch::period_steps() const {
   return std::floor(clock_.period() / step_seconds_ + kCount);
 }
@@ -71,9 +72,10 @@ void SlottedEpoch::note_time(double now) {
   now_ = std::max(now_, now);
 }
 
+// Tells the policy that time has passed, up to the end of a step.
 void SlottedEpoch::pass_steps(std::int64_t step) {
-  if (step > told_ && slots_ > 0) policy_->pass(slots_, static_cast<double>(step - told_));
-  told_ = std::max(told_, step);
+  if (step > passed_ && slots_ > 0) policy_->pass(slots_, static_cast<double>(step - passed_));
+  passed_ = std::max(passed_, step);
 }
 
 void SlottedEpoch::write(Index row, const Columns& columns, std::size_t k) {
@@ -175,6 +177,8 @@ std::int64_t SlottedEpoch::hand_out_rest(double steps, std::int64_t idle) {
   return idle;
 }
 
+// Lists jobs in the order in which they get machines that become free within the period: the grants
+// first, then by arrival.
 void SlottedEpoch::line_up() {
   line_.clear();
   for (const SlottedGrant& grant : grants_) line_.push_back(grant.row);
@@ -209,8 +213,8 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   std::int64_t idle = std::max<std::int64_t>(slots_ - running_, 0);
   const double whole = period_steps();
   if (slots_ > 0) {
-    policy_->decide(cap(whole), slots_, idle, told_ < step, grants_);
-    told_ = step;
+    policy_->decide(cap(whole), slots_, idle, passed_ < step, grants_);
+    passed_ = step;
   }
   for (const SlottedGrant& grant : grants_) idle -= grant.maps + grant.reduces;
   idle = hand_out_rest(whole, idle);
@@ -251,7 +255,7 @@ void SlottedEpoch::state(State& s) {
   s(policy_name_);
   if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
   policy_->state(s);
-  s(slots_, step_seconds_, clock_, jobs_, map_task_, origin_, now_, sequence_, running_, told_,
+  s(slots_, step_seconds_, clock_, jobs_, map_task_, origin_, now_, sequence_, running_, passed_,
     stands_, shown_, order_);
 }
 

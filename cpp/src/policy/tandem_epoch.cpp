@@ -17,7 +17,10 @@ namespace malleable {
 namespace {
 
 // Terms: a station is all slots of one phase (map, shuffle); a line is the jobs of one class that
-// wait there, by rank; a part is a job's share of a station.
+// wait there, by rank; a part is a job's share of a station; a flow is shuffle work that comes from
+// a job whose maps run. Split-SRPT serves two classes, jobs with more map and jobs with more
+// shuffle work, and gives them parts by beta, the least imbalance of a job's two phases; a class
+// lends what it cannot use.
 
 // Checks the work left of phases; below 0: the overrun of an estimate.
 void check_left(const char* field, std::span<const double> values) {
@@ -47,6 +50,7 @@ constexpr TandemEpoch::Station kStations[] = {kMapping, kShuffling};
 
 }  // namespace
 
+// Gives more to the last job, up to its maximum; returns the rest.
 double TandemEpoch::Parts::extend(double quota) {
   if (parts.empty()) return quota;
   Part& last = parts.back();
@@ -148,6 +152,7 @@ void TandemEpoch::remove(std::span<const std::int64_t> ids) {
   latest_stale_ = true;
 }
 
+// Computes a job's ready shuffle work (unless it is given) and its ranks.
 void TandemEpoch::refresh(Row row) {
   Job& job = jobs_[row];
   const auto [map, shuffle] = job.left;
@@ -181,6 +186,7 @@ double TandemEpoch::beta() const {
   return least;
 }
 
+// Finds the first job of each class at a station.
 void TandemEpoch::line_up(const StationState& of) {
   lined_up_ = &of;
   for (Line& line : line_) {
@@ -234,6 +240,7 @@ void TandemEpoch::drop_head(std::size_t group) {
   --line.count;
 }
 
+// Gives a class up to `quota` of a station, job by job; returns what is left.
 double TandemEpoch::fill(Station at, std::size_t group, double quota) {
   const StationState& station = stations_[at];
   Parts& parts = stations_[at].parts[group];
@@ -442,7 +449,8 @@ std::span<const TandemEpoch::Service> TandemEpoch::decide(
   }
   begin_decision(now, slots, held);
   const double heavy = split_ ? split_share(beta()) : 1.0;
-  lends_ = options_.conserving || (split_ && heavy == 1.0);  // see sim/tandem
+  // If every job seems to have only one phase, the printed shares leave nothing for other jobs.
+  lends_ = options_.conserving || (split_ && heavy == 1.0);
   serve(kMapping, heavy);
   line_up_flows();
   serve(kShuffling, heavy);

@@ -16,6 +16,8 @@ void UserShares::begin(const ClusterState& state) {
   }
 }
 
+// Slots of each user in a pool, by water-filling: in proportion to priorities, at least minima,
+// which both pools share by their sizes, and at most what the user's jobs can use.
 std::span<const double> UserShares::of(const ClusterState& state, int pool,
                                        std::span<const double> most,
                                        std::span<const double> least) {

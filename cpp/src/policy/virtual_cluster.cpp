@@ -1,3 +1,5 @@
+// The reduce tasks that each job would still have if they could run before its maps have ended,
+// with the job with the least work left first.
 #include "malleable/policy/virtual_cluster.hpp"
 
 #include <algorithm>
@@ -27,6 +29,7 @@ void VirtualCluster::arrive(const ClusterState& state, Index job) {
   set_reduces(job, static_cast<double>(state.phase(job, kReduce).total));
 }
 
+// Lets the virtual reduces run for so many seconds.
 void VirtualCluster::serve(const ClusterState& state, double seconds) {
   const bool generic = state.cluster.generic;
   const auto slots = [&](int pool) {

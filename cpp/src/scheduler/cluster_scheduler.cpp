@@ -1,3 +1,8 @@
+// Events, counts and decisions of a cluster's scheduler. Terms: a pool is the slots of one kind (0:
+// maps, 1: reduces; generic slots: all in pool 0). Phase p of a job (0: maps, 1: reduces) is row 2
+// * job + p. A job's value is what the policy answered: its number of slots, or its rank. A gang is
+// a job whose tasks must start together; a job is aged if it has waited so long for a slot that it
+// goes first.
 #include "malleable/scheduler/cluster_scheduler.hpp"
 
 #include <algorithm>
@@ -26,8 +31,8 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
                                    const SchedulerOptions& options, ClusterPolicy& policy)
     : options_(options),
       policy_(&policy),
-      foresees_(options.learn && !options.split_copy && !options.slow_start),
-      takes_back_(foresees_ && options.take_back && !options.start_together()),
+      predicts_maps_(options.learn && !options.split_copy && !options.slow_start),
+      takes_back_(predicts_maps_ && options.take_back && !options.start_together()),
       estimates_(options.learn, options.prior, options.processors) {
   follow(policy);
   if (options.offered && style_ == ClusterPolicy::Style::kStarts) {
@@ -51,7 +56,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   if (estimates_.used()) state_.doubt.assign(2 * n, 0.0);
   refused_.assign(cluster.size(), 0);
   early_taken_.assign(cluster.size(), 0);
-  look_at_speeds();
+  group_by_speed();
   for (int pool = 0; pool < 2; ++pool) {
     const auto slots = pool == 0 ? cluster.map_slots : cluster.reduce_slots;
     state_.free_on[pool].assign(slots.begin(), slots.end());
@@ -89,6 +94,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   policy_->begin(state_);
 }
 
+// Takes over the properties of a policy.
 void ClusterScheduler::follow(ClusterPolicy& policy) {
   policy_ = &policy;
   style_ = policy.style();
@@ -111,7 +117,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
                            const ClusterJobsView& table, std::span<const Index> rank,
                            std::span<const double> believed,
                            std::span<const std::vector<Index>> parents) {
-  look(cluster, table);
+  set_views(cluster, table);
   const std::size_t n = table.size();
   state_.phases.resize(2 * n);
   state_.deviation.resize(2 * n);
@@ -192,6 +198,7 @@ void ClusterScheduler::mark_all() {
   news_ = true;
 }
 
+// A job belongs to another user than `before`: its tasks count for the new one.
 void ClusterScheduler::user_changed(Index job, std::size_t before) {
   const std::size_t user = state_.jobs.user_of(job);
   for (const Phase p : {kMap, kReduce}) {
@@ -222,6 +229,7 @@ void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int6
   user_ready_[user] += waiting;
 }
 
+// Waiting tasks of the phase may start from now on.
 void ClusterScheduler::make_ready(Index job, Phase p) {
   PhaseState& s = state_.phases[2 * job + p];
   if (s.ready || s.total == 0) return;
@@ -234,6 +242,7 @@ void ClusterScheduler::make_ready(Index job, Phase p) {
   news_ = true;
 }
 
+// The job is there: counts its tasks, none of which is ready yet.
 void ClusterScheduler::announce(Index job) {
   const ClusterJobsView& jobs = state_.jobs;
   for (const Phase p : {kMap, kReduce}) {
@@ -267,11 +276,12 @@ void ClusterScheduler::leave(Index job) {
   for (auto& again : own.again) std::vector<Index>().swap(again);
   std::vector<double>().swap(own.began);
   if (std::exchange(own.is_early, false)) std::erase(early_, job);
-  if (std::exchange(own.is_hopeful, false)) std::erase(hopeful_, job);
+  if (std::exchange(own.is_candidate, false)) std::erase(candidates_, job);
   if (estimates_.used()) estimates_.forget(job);
   policy_->job_finished(state_, job);
 }
 
+// Takes all tasks of a job that leaves out of the counts.
 void ClusterScheduler::drop(Index job) {
   for (const Phase p : {kMap, kReduce}) {
     PhaseState& s = state_.phases[2 * job + p];
@@ -298,6 +308,7 @@ void ClusterScheduler::started(Index job, Phase p, std::int64_t tasks) {
   refresh(job, pool_of(p));
 }
 
+// Sets the counts of a phase as an engine reports them.
 void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
                                   std::int64_t finished) {
   PhaseState& s = state_.phases[2 * job + p];
@@ -323,6 +334,7 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
   refresh(job, pool_of(p));
 }
 
+// `done` tasks have ended, each `seconds` after its start (NaN: not known).
 void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double seconds,
                              std::span<const Index> nodes) {
   PhaseState& s = state_.phases[2 * job + p];
@@ -356,6 +368,7 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
   refresh(job, pool_of(p));
 }
 
+// A task that has a number (and maybe blocks) will run again under it.
 void ClusterScheduler::put_back(Index job, Phase p, Index task) {
   if (placed(job, p)) {
     state_.blocks.put_back(job, task);
@@ -364,6 +377,7 @@ void ClusterScheduler::put_back(Index job, Phase p, Index task) {
   }
 }
 
+// Running tasks wait again, because they failed or were stopped.
 void ClusterScheduler::returned(Index job, Phase p, std::int64_t tasks) {
   count(job, p, tasks, -tasks);
   if (p == kMap) {
@@ -376,6 +390,7 @@ void ClusterScheduler::returned(Index job, Phase p, std::int64_t tasks) {
   news_ = true;
 }
 
+// Ended maps must run again, because their outputs are lost.
 void ClusterScheduler::lost(Index job, std::int64_t tasks) {
   PhaseState& maps = state_.phases[2 * job];
   // The mean of their seconds stays, and the deviations.
@@ -430,12 +445,14 @@ bool ClusterScheduler::is_due(int pool) const {
   return both && !state_.changed[1 - pool].empty();
 }
 
-void ClusterScheduler::look_for_rank(Index job, int pool) {
+// Gives a rank to a job that came after the policy's last decision.
+void ClusterScheduler::set_first_rank(Index job, int pool) {
   double& value = value_[pool][job];
   if (style_ != ClusterPolicy::Style::kRanks || value < kInfinity) return;
   value = policy_->first_rank(state_, job, pool);
 }
 
+// Asks the policy about each pool with changes; appends the seconds that it took to `latency`.
 void ClusterScheduler::decide(std::vector<float>& latency) {
   const bool changed = undecided();
   if (estimates_.used()) estimate_changed();
@@ -449,7 +466,7 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
     policy_->decide(state_, pool, answer);
     const std::chrono::duration<float> took = std::chrono::steady_clock::now() - begin;
     for (const Index job : state_.changed[pool]) {
-      if (state_.demand(job, pool).most > 0) look_for_rank(job, pool);
+      if (state_.demand(job, pool).most > 0) set_first_rank(job, pool);
     }
     latency.push_back(took.count());
     ++decisions_;
@@ -478,10 +495,10 @@ void ClusterScheduler::state(State& s) {
     aged_until_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(estimates_, news_, arrivals_, copying_, looks_, speeds_.slots, early_, hopeful_, queues_,
+  s(estimates_, news_, arrivals_, copying_, checks_, speeds_.slots, early_, candidates_, queues_,
     for_node_rates_);
   if (s.reading()) {
-    calm_ = 0.0;
+    take_back_after_ = 0.0;
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
     if (for_node_rates_ && policy_->for_node_rates() != nullptr)
       hand_over(*policy_->for_node_rates());
@@ -499,13 +516,15 @@ void ClusterScheduler::state(State& s) {
   }
 }
 
+// Sets a timer: kNone only wakes the scheduler; 2 * job + pool: the job may have aged by then.
 void ClusterScheduler::add_timer(double time, Index what) {
   timers_.emplace_back(time, what);
   std::push_heap(timers_.begin(), timers_.end(), std::greater<>());
 }
 
+// Handles all timers that are due.
 void ClusterScheduler::expire() {
-  look_at_maps();
+  make_due_checks();
   while (!timers_.empty() && timers_.front().first <= state_.now) {
     const Index what = timers_.front().second;
     std::pop_heap(timers_.begin(), timers_.end(), std::greater<>());

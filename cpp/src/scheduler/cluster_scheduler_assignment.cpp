@@ -1,7 +1,10 @@
 // The assignment layer: which job's task a free slot starts, given what the policy decided. A pool
 // is the slots of one kind (0: maps, 1: reduces; generic slots: all in pool 0). A job's value is
 // its target number of slots, or its rank; its key is its place among waiting jobs, the least
-// first. Phase p of a job is row 2 * job + p.
+// first. Phase p of a job is row 2 * job + p. Styles of policies: they give targets, give ranks,
+// choose a job for each node with a free slot, or choose all starts themselves. A gang is a job
+// whose tasks must start together; it gathers slots, which idle until there are enough. A job
+// starves while it has ready tasks and runs none; after `ageing` seconds it is aged and goes first.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -20,7 +23,7 @@ constexpr std::int64_t kAgedSlots = 20;
 constexpr double kAgedSeconds = 1000.0;  // one slot-second in so many
 // A waiting job counts as this many jobs that will come before faster slots are free. The second
 // constant: the most jobs that may leave a slow slot to the next one.
-constexpr double kToCome = 10.0;
+constexpr double kJobsToCome = 10.0;
 constexpr std::int64_t kMostAsked = 256;
 
 }  // namespace
@@ -30,6 +33,8 @@ std::int64_t ClusterScheduler::running_of(Index job, int pool) const {
   return state_.phase(job, kMap).running + state_.phase(job, kReduce).running;
 }
 
+// The job's key if `more` of its tasks ran: aged jobs and gangs that lack tasks come first; then,
+// by targets, the job that has the least part of its target.
 double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
   if (aged(job, pool) || ran_short(job, pool)) return -kNoTarget;
   const double value = value_[pool][job];
@@ -70,6 +75,8 @@ bool ClusterScheduler::starves_for_long(Index job, int pool) {
   return false;
 }
 
+// Sets how the job is aged: not (0), before its help (kFirst), or while its helped task runs
+// (kHelped); counts the slot-seconds of such jobs.
 void ClusterScheduler::mark_aged(Index job, int pool, std::uint8_t how) {
   const bool was = aged_[pool][job] != 0, is = how != 0;
   aged_[pool][job] = how;
@@ -120,6 +127,8 @@ std::int64_t ClusterScheduler::startable(Index job, int pool) const {
   return std::min(ready, state_.room(job, pool));
 }
 
+// Notes that a job's counts or value changed: its place among waiting jobs, whether it starves, and
+// how many slots it lacks.
 void ClusterScheduler::refresh(Index job, int pool) {
   note_change(job);
   if (style_ == ClusterPolicy::Style::kStarts) {
@@ -146,7 +155,7 @@ void ClusterScheduler::settle_places(int pool) {
   for (const Index job : displaced_[pool]) {
     is_displaced_[pool][job] = 0;
     if (startable(job, pool) > 0) {
-      look_for_rank(job, pool);
+      set_first_rank(job, pool);
       waiting_[pool].set(job, key(job, pool, 0));
     } else {
       waiting_[pool].erase(job);
@@ -171,6 +180,7 @@ void ClusterScheduler::unskip(int pool) {
   skipped_.clear();
 }
 
+// How many slots ready tasks would take now, counted up to `most`.
 std::int64_t ClusterScheduler::wanted(int pool, std::int64_t most) {
   if (ready_[pool] == 0) return 0;
   if (style_ == ClusterPolicy::Style::kStarts) return std::min(ready_[pool], most);
@@ -191,6 +201,7 @@ Index ClusterScheduler::free_node(int pool) {
   return node;
 }
 
+// Takes a free slot for a task that the scheduler does not count as running (a backup task).
 Index ClusterScheduler::lend(int pool) {
   const Index node = free_node(pool);
   --state_.free_on[pool][node];
@@ -218,7 +229,8 @@ void ClusterScheduler::assign_chosen(int pool, std::vector<TaskStart>& starts) {
   }
 }
 
-void ClusterScheduler::look_at_speeds() {
+// If tasks may wait for faster nodes: groups the nodes by speed, the fastest first.
+void ClusterScheduler::group_by_speed() {
   if (!policy_->waits_for_speed() || by_node_) return;
   const std::span<const double> rate = state_.cluster.rate;
   speeds_.rate.assign(rate.begin(), rate.end());
@@ -273,7 +285,7 @@ Index ClusterScheduler::takes_slow_slot(int pool, const LeftSlot& left) const {
   if (left.last == kNone) return kNone;
   const Phase p = next_phase(left.last, pool);
   const double others =
-      kToCome * static_cast<double>(left.jobs - 1) * state_.phase(left.last, p).estimate;
+      kJobsToCome * static_cast<double>(left.jobs - 1) * state_.phase(left.last, p).estimate;
   const bool takes = left.jobs >= kMostAsked || left.ahead + others >= patience(left.last, p);
   return takes ? left.last : kNone;
 }
@@ -299,7 +311,7 @@ std::int64_t ClusterScheduler::at_once(Index job, int pool, std::int64_t most) c
 // Tasks have no blocks: free slots differ only by their nodes' rates.
 void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   IndexedHeap& waiting = waiting_[pool];
-  const auto hold_first = [&] { hold(queue_[pool].pop(), pool, starts); };
+  const auto hold_first = [&] { hold_slot(queue_[pool].pop(), pool, starts); };
   while (state_.free[pool] > 0 && gathering_[pool].job != kNone) hold_first();
   LeftSlot left;
   while (state_.free[pool] > 0) {
@@ -334,6 +346,7 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   unskip(pool);
 }
 
+// Offers the node's free slots one by one; true if any was taken.
 bool ClusterScheduler::offer(Index node, int pool, std::vector<TaskStart>& starts) {
   bool taken = false;
   while (state_.free_on[pool][node] > 0 && offer_one(node, pool, starts)) taken = true;
@@ -352,7 +365,7 @@ bool ClusterScheduler::offer_to_chosen(Index node, int pool, std::vector<TaskSta
   }
   if (least(job, p) > 1) {
     if (gathering_[pool].job == kNone) gather(job, p, pool);
-    return gathering_[pool].job == job && hold(node, pool, starts);
+    return gathering_[pool].job == job && hold_slot(node, pool, starts);
   }
   const Index chosen = other == kNone ? node : other;
   if (chosen != node) {  // its entry in the queue is for the other slot now
@@ -388,7 +401,7 @@ bool ClusterScheduler::offer_to_first(Index node, int pool, bool first,
       const bool may = lacks <= state_.free[pool] || first || aged(job, pool);
       if (may && gathering_[pool].job == kNone) {
         gather(job, p, pool);
-        held = hold(node, pool, starts);
+        held = hold_slot(node, pool, starts);
         if (held) break;
       }
     } else if (p != kMap || !waits_for_block(job, node)) {
@@ -404,7 +417,7 @@ bool ClusterScheduler::offer_to_first(Index node, int pool, bool first,
 }
 
 bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& starts) {
-  if (gathering_[pool].job != kNone && hold(node, pool, starts)) return true;
+  if (gathering_[pool].job != kNone && hold_slot(node, pool, starts)) return true;
   settle_places(pool);
   if (style_ != ClusterPolicy::Style::kNode) return offer_to_first(node, pool, false, starts);
   // A job that has aged, or lost a part of a gang, goes before the policy's choice.
@@ -462,6 +475,7 @@ Index ClusterScheduler::task_near(Index job, Index node) {
   return task;
 }
 
+// The number of the next task to start: one that must run again, or the first that never ran.
 Index ClusterScheduler::next_task(Index job, Phase p) {
   Job& own = jobs_[job];
   if (!own.again[p].empty()) {

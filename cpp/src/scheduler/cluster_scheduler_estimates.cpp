@@ -1,5 +1,7 @@
 // The scheduler's estimates of the seconds of tasks: stated, or learnt (scheduler/job_estimates).
-// Phase p of a job is row 2 * job + p. Means are of logarithms of seconds (LogMean).
+// Phase p of a job is row 2 * job + p. LogMean: the mean of the logarithm of a task's seconds, and
+// its variance (how uncertain it is). A phase's prior is what is believed before its tasks end; its
+// posterior includes them. With p an exponent of speed-up, k running tasks work as k^p.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -18,6 +20,7 @@ void ClusterScheduler::expect(Index job, Phase p) {
   believe(row, estimates_.expect(row, stated(job, p)));
 }
 
+// Takes over an estimate, with its variance as doubt.
 void ClusterScheduler::believe(Index row, const LogMean& mean) {
   state_.phases[row].estimate = estimates_.seconds(row, mean);
   state_.doubt[row] = mean.variance;
@@ -42,6 +45,7 @@ LogTimes ClusterScheduler::times_now(Index job, Phase p) const {
           std::hypot(state_.learned.scatter[p], std::sqrt(known.variance))};
 }
 
+// The times of a phase's tasks, if it may get backup tasks: all have started and one has ended.
 std::optional<LogTimes> ClusterScheduler::times_for_backups(Index job, Phase p) const {
   const PhaseState& s = state_.phases[2 * job + p];
   const bool early = p == kReduce && state_.phases[2 * job].unfinished() > 0;
@@ -51,6 +55,7 @@ std::optional<LogTimes> ClusterScheduler::times_for_backups(Index job, Phase p) 
   return times_now(job, p);
 }
 
+// Updates the estimate of a phase's tasks.
 void ClusterScheduler::estimate(Index job, Phase p) {
   const Index row = 2 * job + p;
   // Jobs that have left may still be among the changed ones; they have no estimate.
@@ -70,6 +75,7 @@ ClusterScheduler::Estimate ClusterScheduler::estimate_of(Index row, const LogMea
   return {seconds, seconds * std::sqrt(std::expm1(std::min(mean.variance, 100.0)))};
 }
 
+// The same for a job that has not come yet.
 ClusterScheduler::Estimate ClusterScheduler::estimate_before(Index job, Phase p) const {
   if (state_.jobs.tasks[p][job] == 0) return {0.0, 0.0};
   return estimate_of(2 * job + p, estimates_.before(2 * job + p, stated(job, p)));
@@ -90,7 +96,7 @@ void ClusterScheduler::expect_again() {
 }
 
 // Updates the exponents of all present jobs, program by program.
-void ClusterScheduler::look_at_exponents() {
+void ClusterScheduler::update_exponents() {
   if (!estimates_.used() || state_.jobs.group.empty() || !policy_->reads_exponents()) return;
   state_.exponent.resize(state_.jobs.size(), 1.0);
   programs_here_.clear();
@@ -115,7 +121,7 @@ void ClusterScheduler::look_at_exponents() {
 // them.
 void ClusterScheduler::estimate_changed() {
   if (estimates_.news()) expect_again();
-  look_at_exponents();
+  update_exponents();
   for (int pool = 0; pool < 2; ++pool) {
     for (const Index job : state_.changed[pool]) {
       for (const Phase p : {kMap, kReduce}) {
@@ -127,6 +133,7 @@ void ClusterScheduler::estimate_changed() {
   }
 }
 
+// The seconds of a task are stated again.
 void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
   const double before = state_.phase(job, p).estimate;
   state_.believed[2 * job + p] = seconds;
@@ -136,6 +143,7 @@ void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
   mark(job, p);
 }
 
+// Learns from `count` tasks that ended with this mean time, as an engine reports them.
 void ClusterScheduler::set_ended(Index job, Phase p, std::int64_t count, double seconds) {
   estimates_.set_ended(2 * job + p, stated(job, p), count, seconds, working(job, p), state_.now);
   learn(job, p);
@@ -151,6 +159,7 @@ void ClusterScheduler::learn(Index job, Phase p) {
   if (p == kMap) estimates_.unblocked(reduces, state_.phases[reduces].running, state_.now);
 }
 
+// A phase has no more tasks: its estimates go into the history of its program.
 void ClusterScheduler::close(Index job, Phase p) {
   const Index row = 2 * job + p;
   if (estimates_.done(row, stated(job, p), state_.phases[row].total)) {

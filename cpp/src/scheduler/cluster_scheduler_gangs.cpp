@@ -7,8 +7,8 @@
 // slots that it gets are held for it, idle, until there are enough, and then its tasks start
 // together. Only one gang gathers at a time in each pool and it comes before all other jobs, so no
 // two gangs wait for each other's slots. It begins when as many slots are free as it lacks, when a
-// policy chose it for a node, or when it has aged. Until it has waited for `delay` it takes only
-// slots of nodes that have a block for it. O(1) a slot.
+// policy chose it for a node, or when it has starved for long. Until it has waited for `delay` it
+// takes only slots of nodes that have a block for it. O(1) a slot.
 #include <algorithm>
 #include <utility>
 
@@ -54,11 +54,13 @@ bool ClusterScheduler::ran_short(Index job, int pool) const {
   return short_of(kMap) || short_of(kReduce);
 }
 
+// How many slots are held for the phase.
 std::int64_t ClusterScheduler::gathered(Index job, Phase p) const {
   const Gathering& gang = gathering_[pool_of(p)];
   return gang.job == job && gang.phase == p ? static_cast<std::int64_t>(gang.nodes.size()) : 0;
 }
 
+// Lets a gang begin to gather slots.
 void ClusterScheduler::gather(Index job, Phase p, int pool) {
   gathering_[pool].job = job;
   gathering_[pool].phase = p;
@@ -68,7 +70,7 @@ void ClusterScheduler::gather(Index job, Phase p, int pool) {
 }
 
 // Holds a free slot of a node for the gang that gathers; false if it waits for another node.
-bool ClusterScheduler::hold(Index node, int pool, std::vector<TaskStart>& starts) {
+bool ClusterScheduler::hold_slot(Index node, int pool, std::vector<TaskStart>& starts) {
   Gathering& own = gathering_[pool];
   const Index job = own.job;
   if (placed(job, own.phase) && state_.now < own.since + options_.delay &&
@@ -88,6 +90,7 @@ bool ClusterScheduler::hold(Index node, int pool, std::vector<TaskStart>& starts
   return true;
 }
 
+// Frees the slots that are held for a gang; returns their nodes.
 std::vector<Index> ClusterScheduler::give_up(int pool) {
   Gathering& own = gathering_[pool];
   own.job = kNone;

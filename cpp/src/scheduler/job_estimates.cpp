@@ -1,3 +1,6 @@
+// Counts and times of the tasks of present jobs, for kernel/task_estimates. Rows are phases (2 *
+// job: maps, 2 * job + 1: reduces). `began` is the sum of the start times of running tasks, `apart`
+// the sum of squares of their distances from the mean; a silent phase has shown no time yet.
 #include "malleable/scheduler/job_estimates.hpp"
 
 #include <algorithm>
@@ -11,11 +14,13 @@ constexpr double kMoreTasks = 1.5;
 
 }  // namespace
 
+// The prior of a phase: what is believed of its tasks before any ended.
 LogMean JobEstimates::expect(Index row, const TaskEstimates::Stated& stated) {
   phases_[row].group = stated.group;
   return phases_[row].prior = tasks_.prior(phase_of(row), stated);
 }
 
+// The number of running tasks changes by `more`.
 void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, double now) {
   if (more == 0) return;
   Known& own = phases_[row];
@@ -38,6 +43,7 @@ void JobEstimates::clear(Index row) {
   own = Known{};
 }
 
+// Tasks have ended after `seconds`; true if the exponents of speed-up were updated.
 bool JobEstimates::ended(Index row, const TaskEstimates::Stated& stated, std::int64_t tasks,
                          double seconds, std::int64_t running, double now) {
   Known& own = phases_[row];
@@ -57,6 +63,7 @@ bool JobEstimates::ended(Index row, const TaskEstimates::Stated& stated, std::in
   return looked;
 }
 
+// Lets other jobs of the program know what the phase has shown so far.
 void JobEstimates::show(Index row, const TaskEstimates::Stated& stated, std::int64_t running,
                         double now) {
   Known& own = phases_[row];
@@ -65,6 +72,7 @@ void JobEstimates::show(Index row, const TaskEstimates::Stated& stated, std::int
   tasks_.show(phase_of(row), own.shown, stated, this->now(row, running, now));
 }
 
+// The running tasks and their mean age, as if each had run alone.
 RunningTasks JobEstimates::running(Index row, std::int64_t count, double now) const {
   if (count <= 0) return {};
   const Known& own = phases_[row];
@@ -74,6 +82,8 @@ RunningTasks JobEstimates::running(Index row, std::int64_t count, double now) co
   return {tasks, age * std::exp(value_at(own.seen.slowed(now - age, now), speedup(row)))};
 }
 
+// What is left of a phase, for draws of its end: its tasks, and the estimates of their times for
+// each scatter that the times may have.
 LeftPhase JobEstimates::left(Index row, const TaskEstimates::Stated& stated,
                              const PhaseState& phase, double now, std::int64_t working) const {
   const Known& own = phases_[row];
@@ -94,6 +104,7 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Stated& stated,
   return left;
 }
 
+// All tasks of a phase have ended: it becomes history; false if it had shown nothing, or is done.
 bool JobEstimates::done(Index row, const TaskEstimates::Stated& stated, std::int64_t tasks) {
   Known& own = phases_[row];
   if (own.done || own.seen.count == 0.0) return false;

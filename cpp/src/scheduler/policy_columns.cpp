@@ -18,6 +18,8 @@ double variance(const ClusterState& state, Index job, Phase p) {
 
 }  // namespace
 
+// Fills one row for each present job. A pool is the slots of one kind (0: maps, 1: reduces; generic
+// slots: all in pool 0).
 void PolicyColumns::gather(const ClusterState& state) {
   for (auto* column :
        {&ids, &user, &waiting, &running, &finished, &ready, &min_slots, &max_slots}) {
@@ -59,6 +61,7 @@ void PolicyColumns::gather(const ClusterState& state) {
   }
 }
 
+// Calls the compiled function with all present jobs and checks its answer: slots by job and pool.
 void CompiledPolicy::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Index job : state.changed[pool]) {
     if (state.demand(job, pool).most == 0) answer.set(job, 0.0);

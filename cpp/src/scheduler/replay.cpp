@@ -18,10 +18,12 @@ consteval std::uint8_t place_of(const std::array<const char*, N>& names, std::st
   }
   throw "no such name";
 }
+// A call's code, from its name.
 struct Called {
   std::uint8_t code;
   consteval Called(const char* name) : code(place_of(kEventCalls, name)) {}
 };
+// A column's code, from its name.
 struct Named {
   std::uint8_t code;
   consteval Named(const char* name) : code(place_of(kEventColumns, name)) {}
@@ -62,6 +64,7 @@ class Checksum {
   std::uint32_t sum_ = 0xffffffffu;
 };
 
+// Reads recorded calls one after another.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
@@ -227,7 +230,7 @@ void update(Reader& r, Scheduler& scheduler) {
 }
 
 // Replays a call about tasks; false: it is another call.
-bool tell_tasks(Reader& r, Scheduler& scheduler) {
+bool replay_tasks(Reader& r, Scheduler& scheduler) {
   using Tell = std::int64_t (Scheduler::*)(const Scheduler::Tasks&, double);
   struct Stated {
     Called call;
@@ -239,21 +242,21 @@ bool tell_tasks(Reader& r, Scheduler& scheduler) {
       {"failed", &Scheduler::failed},
       {"lost", &Scheduler::lost},
   };
-  for (const auto& [call, told] : kStated) {
+  for (const auto& [call, method] : kStated) {
     if (!r.is(call)) continue;
     const Scheduler::Tasks tasks{r.integers("ids"),   r.integers("phase"), r.integers("count"),
                                  r.integers("node"),  r.integers("task"),  r.doubles("seconds"),
                                  r.doubles("copying")};
-    (scheduler.*told)(tasks, r.now());
+    (scheduler.*method)(tasks, r.now());
     return true;
   }
   return false;
 }
 
 // Replays calls without an answer to compare; returns how many jobs came.
-std::int64_t tell(Reader& r, Scheduler& scheduler) {
+std::int64_t replay_call(Reader& r, Scheduler& scheduler) {
   if (r.is("add")) return add(r, scheduler);
-  if (tell_tasks(r, scheduler)) return 0;
+  if (replay_tasks(r, scheduler)) return 0;
   if (r.is("ready")) {
     scheduler.ready(r.integers("ids"), r.integers("phase"), r.now());
   } else if (r.is("observe")) {
@@ -281,6 +284,7 @@ std::int64_t tell(Reader& r, Scheduler& scheduler) {
   return 0;
 }
 
+// The checksum that a record holds of a decision: all ids, then all slots.
 std::int64_t checksum(std::span<const Scheduler::Row> rows) {
   Checksum sum;
   for (const Scheduler::Row& row : rows) sum.add(row.id);
@@ -290,6 +294,7 @@ std::int64_t checksum(std::span<const Scheduler::Row> rows) {
   return sum.get();
 }
 
+// Whether these are the task starts that the record holds.
 bool same_starts(const Reader& r, std::span<const Scheduler::Start> starts) {
   const auto ids = r.integers("start_ids"), phase = r.integers("start_phase"),
              node = r.integers("start_node");
@@ -326,6 +331,9 @@ double moved_between(std::span<const Scheduler::Row> one, std::span<const Schedu
 
 }  // namespace
 
+// Replays all calls with `fresh`, a new scheduler like the recorded one, and compares its answers.
+// `other`, another scheduler, gets the same events; its decisions are compared with those of
+// `fresh`.
 Replayed replay(std::string_view calls, Scheduler& fresh, Scheduler* other) {
   Reader r(calls);
   Replayed found;
@@ -353,8 +361,8 @@ Replayed replay(std::string_view calls, Scheduler& fresh, Scheduler* other) {
       found.same &= std::ranges::equal(fresh.take_back(r.now(), free), ids);
       if (other != nullptr) other->failed({ids, phase}, r.now());
     } else {
-      found.jobs += tell(r, fresh);
-      if (other != nullptr) tell(r, *other);
+      found.jobs += replay_call(r, fresh);
+      if (other != nullptr) replay_call(r, *other);
     }
   }
   found.calls = r.number();

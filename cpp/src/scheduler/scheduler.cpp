@@ -1,3 +1,7 @@
+// Calls of an engine: each checks its arguments, moves the clock, and changes the core (the
+// scheduler without ids and checks). A job has a row as long as its flow (jobs that wait for each
+// other) is there; ids are never used twice. A job is *here* once no job is missing for which it
+// waits, and *gone* when it has left.
 #include "malleable/scheduler/scheduler.hpp"
 
 #include <algorithm>
@@ -51,13 +55,15 @@ Scheduler::Scheduler(ClusterNodes nodes, std::span<const Person> users,
       table_(table_of(users)),
       core_(nodes_.view(), table_.view(), {}, {}, options, policy) {}
 
+// The row of a job that has not left; kNone if there is none.
 Index Scheduler::row_of(std::int64_t id) const {
   const Index row = JobIds::row_of(id);
   const bool known = id >= 0 && row < ids_.rows() && ids_.has(row) && ids_.id_of(row) == id;
   return known && !jobs_[row].gone ? row : kNone;
 }
 
-bool Scheduler::was_there(std::int64_t id) const {
+// Whether the id has ever been given to a job.
+bool Scheduler::was_known(std::int64_t id) const {
   const Index row = JobIds::row_of(id);
   return id >= 0 && row < ids_.rows() && id <= ids_.id_of(row) &&
          (id < ids_.id_of(row) || ids_.has(row));
@@ -73,7 +79,7 @@ void Scheduler::advance(double now) {
 }
 
 // An unused number for a flow.
-Index Scheduler::take_flow() {
+Index Scheduler::new_flow() {
   if (free_flows_.empty()) {
     flows_.emplace_back();
     return static_cast<Index>(flows_.size() - 1);
@@ -91,15 +97,15 @@ void Scheduler::make_rows(std::size_t count) {
   const std::size_t rows = ids_.rows();
   table_.resize(rows);
   jobs_.resize(rows);
-  said_.resize(rows);
-  named_before_.resize(rows);
+  last_rows_.resize(rows);
+  was_listed_.resize(rows);
   for (auto& ranked : ranked_) ranked.resize(rows, 0);
   for (auto& has_place : has_place_) has_place.resize(rows, 0);
   for (const Index row : fresh_) {
     added_.push_back(table_.id[row] = ids_.id_of(row));
     jobs_[row] = Job{};
-    said_[row] = Row{};
-    named_before_[row] = 0;
+    last_rows_[row] = Row{};
+    was_listed_[row] = 0;
   }
 }
 
@@ -145,7 +151,7 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
     rank[k] = next_rank_++;
     table_.arrival[row] = std::min(jobs.arrival[k], std::max(now, this->now()));
     Index& flow = number[static_cast<std::size_t>(jobs.flow[k])];
-    if (flow == kNone) flow = take_flow();
+    if (flow == kNone) flow = new_flow();
     table_.flow[row] = flow;
     flows_[flow].rows.push_back(row);
     ++flows_[flow].left;
@@ -169,7 +175,7 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
   core_.add(fresh_, nodes_.view(), table_.view(), rank, believed, parents);
   advance(now);
   for (std::size_t k = 0; k < count; ++k) {
-    if (jobs_[fresh_[k]].missing == 0) come(fresh_[k]);
+    if (jobs_[fresh_[k]].missing == 0) enter(fresh_[k]);
   }
   return added_;
 }
@@ -181,7 +187,8 @@ void Scheduler::add_users(std::span<const Person> people) {
   }
 }
 
-void Scheduler::come(Index row) {
+// The job waits for no other one any more: its maps are ready.
+void Scheduler::enter(Index row) {
   jobs_[row].here = true;
   for (double& since : jobs_[row].since) since = now();
   core_.announce(row);
@@ -221,6 +228,7 @@ void Scheduler::place(std::int64_t id, std::size_t copies, std::span<Index> node
   }
 }
 
+// Applies an event about tasks row by row; returns how many tasks were ignored.
 template <typename Apply>
 std::int64_t Scheduler::each(const Tasks& tasks, double now, const Apply& apply) {
   check_time("now", now);
@@ -250,7 +258,7 @@ std::int64_t Scheduler::each(const Tasks& tasks, double now, const Apply& apply)
 
 // `count` tasks have started, even if they were not ready; returns how many of them do not exist.
 std::int64_t Scheduler::begin(Index row, Phase p, std::int64_t count) {
-  if (!jobs_[row].here) come(row);
+  if (!jobs_[row].here) enter(row);
   const PhaseState& s = core_.state().phase(row, p);
   if (count > 0 && s.waiting > 0) core_.make_ready(row, p);
   const std::int64_t begun = std::min(count, s.waiting);
@@ -315,8 +323,8 @@ void Scheduler::put_back(Index row, Phase p, const Tasks& tasks, std::size_t k) 
 void Scheduler::ready(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase,
                       double now) {
   each({ids, phase}, now, [&](Index row, Phase p, std::int64_t, std::size_t) {
-    if (!jobs_[row].here) come(row);
-    core_.said_ready(row, p);
+    if (!jobs_[row].here) enter(row);
+    core_.stated_ready(row, p);
     return std::int64_t{0};
   });
 }
@@ -342,6 +350,7 @@ double mean_seconds(const Scheduler::Counts& counts, Phase p, std::size_t k, dou
 
 }  // namespace
 
+// Takes over counts of tasks as an engine reports them now and then.
 void Scheduler::observe(const Counts& counts, double now) {
   check_time("now", now);
   const auto rows = rows_of(counts.ids);
@@ -349,12 +358,12 @@ void Scheduler::observe(const Counts& counts, double now) {
   advance(now);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index row = rows[k];
-    if (!jobs_[row].here) come(row);
+    if (!jobs_[row].here) enter(row);
     for (const Phase p : {kMap, kReduce}) {
       const PhaseState& s = core_.state().phase(row, p);
       const std::int64_t done = counts.done[p][k] + counts.failed[p][k];
       const std::int64_t running = counts.running[p][k];
-      const bool told = s.timed > 0;
+      const bool timed = s.timed > 0;
       const std::int64_t more = done - s.finished;
       const auto before = static_cast<double>(s.running), after = static_cast<double>(running);
       const bool known = !counts.elapsed[p].empty();
@@ -372,7 +381,7 @@ void Scheduler::observe(const Counts& counts, double now) {
       if (known) core_.set_running_seconds(row, p, counts.elapsed[p][k]);
       const std::int64_t seen = known ? done - job.unseen[p] : done;
       const double seconds = mean_seconds(counts, p, k, job.busy[p], static_cast<double>(seen));
-      if (core_.options().learn && !told && more > 0 && seen > 0 && seconds > 0.0) {
+      if (core_.options().learn && !timed && more > 0 && seen > 0 && seconds > 0.0) {
         core_.set_ended(row, p, seen, seconds);
       }
     }
@@ -468,9 +477,9 @@ void Scheduler::leave(Index first, bool finished) {
     job.gone = true;
     --live_;
     Flow& flow = flows_[static_cast<std::size_t>(table_.flow[row])];
-    if (--flow.left == 0) limbo_.push_back(static_cast<Index>(table_.flow[row]));
+    if (--flow.left == 0) left_flows_.push_back(static_cast<Index>(table_.flow[row]));
     // Policies know of flows' jobs before they come.
-    if (!job.here) come(row);
+    if (!job.here) enter(row);
     if (finished) core_.completed(row);
     core_.drop(row);
     core_.leave(row);
@@ -478,7 +487,7 @@ void Scheduler::leave(Index first, bool finished) {
       if (!finished) {
         leaving_.push_back(child);
       } else if (--jobs_[child].missing == 0 && !jobs_[child].here && !jobs_[child].gone) {
-        come(child);
+        enter(child);
       }
     }
   }
@@ -544,16 +553,16 @@ std::span<const Scheduler::Start> Scheduler::assign(
 }
 
 void Scheduler::state(State& s) {
-  s(nodes_, table_, ids_, jobs_, flows_, free_flows_, limbo_, live_, next_rank_);
+  s(nodes_, table_, ids_, jobs_, flows_, free_flows_, left_flows_, live_, next_rank_);
   if (s.reading()) {
     core_.set_views(nodes_.view(), table_.view());
     for (auto& ranked : ranked_) ranked.assign(ids_.rows(), 0);
     for (auto& has_place : has_place_) has_place.assign(ids_.rows(), 0);
     for (auto& order : order_) order.clear();
-    said_.assign(ids_.rows(), Row{});
-    named_before_.assign(ids_.rows(), 0);
+    last_rows_.assign(ids_.rows(), Row{});
+    was_listed_.assign(ids_.rows(), 0);
   }
-  for (Row& row : said_) s(row.slots);
+  for (Row& row : last_rows_) s(row.slots);
   core_.state(s);
 }
 

@@ -11,6 +11,7 @@
 namespace malleable {
 namespace {
 
+// Checks of the arguments of calls; they throw an error that names the field and the row.
 [[noreturn]] void refuse_maximum(std::size_t k, std::int64_t most, std::int64_t least) {
   throw FieldError("max_slots", k, static_cast<long long>(most),
                    "below its minimum of " + std::to_string(least));
@@ -86,7 +87,7 @@ void Scheduler::check(const Additions& jobs) const {
     check_offsets("parents", jobs.parents_offset, count, jobs.parents.size());
   }
   for (std::size_t k = 0; k < jobs.parents.size(); ++k) {
-    if (row_of(jobs.parents[k]) == kNone && !was_there(jobs.parents[k])) {
+    if (row_of(jobs.parents[k]) == kNone && !was_known(jobs.parents[k])) {
       throw FieldError("parents", k, static_cast<long long>(jobs.parents[k]), "no such job");
     }
   }
@@ -105,7 +106,7 @@ void Scheduler::check(const Tasks& tasks) const {
     throw FieldError(field, k, column[k], kWorkRange.text);
   };
   for (std::size_t k = 0; k < count; ++k) {
-    if (row_of(tasks.ids[k]) == kNone && !was_there(tasks.ids[k])) {
+    if (row_of(tasks.ids[k]) == kNone && !was_known(tasks.ids[k])) {
       throw FieldError("ids", k, static_cast<long long>(tasks.ids[k]), "no such job");
     }
     check_seconds("seconds", tasks.seconds, k);

@@ -11,16 +11,16 @@ namespace malleable {
 
 // Rows of flows that left may be used again once the policy has decided without them.
 void Scheduler::release_rows() {
-  for (const Index number : limbo_) {
+  for (const Index number : left_flows_) {
     for (const Index row : flows_[number].rows) ids_.remove(row);
     flows_[number].rows.clear();
     free_flows_.push_back(number);
   }
-  limbo_.clear();
+  left_flows_.clear();
 }
 
 // For policies that give ranks: updates the order of the jobs that could use slots.
-void Scheduler::bring_in_order(int pool) {
+void Scheduler::update_order(int pool) {
   using To = IncrementalOrder<Place>::Place;
   std::vector<std::uint8_t>& has_place = has_place_[pool];
   order_[pool].each([&](Place& place) {
@@ -64,6 +64,7 @@ std::int64_t Scheduler::target(Index row, int pool, const ClusterState::Demand& 
   return value >= most ? demand.most : static_cast<std::int64_t>(std::floor(value));
 }
 
+// Why the job gets no more slots.
 Bound Scheduler::bound(Index row, int pool, const ClusterState::Demand& demand,
                        std::int64_t slots) const {
   if (demand.most == 0) {
@@ -75,6 +76,7 @@ Bound Scheduler::bound(Index row, int pool, const ClusterState::Demand& demand,
   return slots == demand.minimum ? Bound::kMinimum : Bound::kShare;
 }
 
+// Decides, and returns the rows of jobs that have slots, or whose slots have changed.
 std::span<const Scheduler::Row> Scheduler::decide(double now) {
   check_now(now, this->now());
   advance(now);
@@ -84,29 +86,29 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
   const int pools = nodes_.generic ? 1 : 2;
   if (core_.style() == ClusterPolicy::Style::kRanks) {
     // rank_targets() notes changes job by job, so all orders must be updated first.
-    for (int pool = 0; pool < pools; ++pool) bring_in_order(pool);
+    for (int pool = 0; pool < pools; ++pool) update_order(pool);
     for (int pool = 0; pool < pools; ++pool) rank_targets(pool);
   }
   rows_.clear();
   for (const Index row : core_.state().present) {
     if (core_.has_changed(row)) {
-      say(row);
-    } else if (named_before_[row]) {
-      said_[row].changed = false;
+      write_row(row);
+    } else if (was_listed_[row]) {
+      last_rows_[row].changed = false;
     } else {
       continue;
     }
-    const Row& own = said_[row];
-    named_before_[row] = own.changed || (own.slots[0] | own.slots[1]) != 0;
-    if (named_before_[row]) rows_.push_back(own);
+    const Row& own = last_rows_[row];
+    was_listed_[row] = own.changed || (own.slots[0] | own.slots[1]) != 0;
+    if (was_listed_[row]) rows_.push_back(own);
   }
   core_.forget_changes();
   return rows_;
 }
 
 // Writes a row of the decision, if it changed.
-void Scheduler::say(Index row) {
-  Row& own = said_[row];
+void Scheduler::write_row(Index row) {
+  Row& own = last_rows_[row];
   own.id = ids_.id_of(row);
   own.changed = false;
   const int pools = nodes_.generic ? 1 : 2;
@@ -119,6 +121,8 @@ void Scheduler::say(Index row) {
   own.key = core_.order(row, own.slots[0] > 0 || nodes_.generic ? 0 : 1);
 }
 
+// The worth of a second attempt at each running task: the seconds that it saves, over the seconds
+// that both run (kernel/backup_gain).
 void Scheduler::backup_gains(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase,
                              std::span<const double> age, std::span<double> gain) {
   check(Tasks{.ids = ids, .phase = phase, .seconds = age});

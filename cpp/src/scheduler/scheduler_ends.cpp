@@ -28,7 +28,7 @@ void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
 }
 
 // Fills what is left of a job's phases; returns the estimated work.
-double look_at_phases(const ClusterScheduler& core, Index row, bool here, LeftJob& job) {
+double fill_phases(const ClusterScheduler& core, Index row, bool here, LeftJob& job) {
   double work = 0.0;
   for (const Phase p : {kMap, kReduce}) {
     LeftPhase& phase = job.phases[p];
@@ -58,7 +58,7 @@ std::vector<Scheduler::End> Scheduler::expected_ends(EndsOrder order, int draws,
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index row = rows[k];
     LeftJob& job = jobs[k];
-    const double work = look_at_phases(core_, row, jobs_[row].here, job);
+    const double work = fill_phases(core_, row, jobs_[row].here, job);
     job.speedup = core_.speedup(row);
     job.most = state.jobs.maximum_of(row);
     const double weight = state.jobs.weight_of(row);

@@ -1,3 +1,5 @@
+// Jobs in the order of their arrival. With `after`, a job waits until `missing_` other jobs have
+// finished; it is held if its time has come before, and released by the last of them.
 #include "malleable/sim/arrivals.hpp"
 
 #include <algorithm>

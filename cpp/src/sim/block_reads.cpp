@@ -1,3 +1,6 @@
+// Reads of blocks share links. With n nodes, link k is the storage of node k, n + k its way out,
+// and 2 n + k its way in; a read from another node uses three. Rates are max-min fair: all rise
+// together, and the link whose level (its room by its rising reads) is least fixes its reads first.
 #include "malleable/sim/block_reads.hpp"
 
 #include <algorithm>
@@ -106,6 +109,7 @@ void BlockReads::share() {
   }
 }
 
+// Computes all rates again after reads have come or gone, and moves the ends.
 void BlockReads::settle(double now) {
   stale_ = false;
   share();

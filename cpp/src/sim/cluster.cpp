@@ -1,3 +1,7 @@
+// The loop of the cluster simulation: time goes from event to event; at each, ends are handled
+// first, then arrivals, the decision, and starts of tasks. A pool is the slots of one kind (0:
+// maps, 1: reduces; generic slots: all in pool 0). Parked reduce tasks hold slots and wait for
+// maps; lent slots run backup tasks, which the scheduler does not count.
 #include "malleable/sim/cluster.hpp"
 
 #include <algorithm>
@@ -79,6 +83,7 @@ ClusterSimulation::Event ClusterSimulation::pop() {
   return event;
 }
 
+// Writes a row of the trace; `phase` is 2 * job + (0: map, 1: reduce).
 void ClusterSimulation::write(std::uint8_t kind, Index phase, Index task, Index node,
                               Index attempt) {
   trace_time.push_back(state().now);
@@ -90,6 +95,7 @@ void ClusterSimulation::write(std::uint8_t kind, Index phase, Index task, Index 
   trace_attempt.push_back(attempt);
 }
 
+// Moves the clock, and adds all measures that are integrals over time.
 void ClusterSimulation::integrate(double until) {
   const ClusterState& state = scheduler_.state();
   const double step = until - state.now;
@@ -112,7 +118,8 @@ void ClusterSimulation::integrate(double until) {
 
 double ClusterSimulation::next_event() const {
   double next = events_.empty() ? kInfinity : events_.front().time();
-  next = std::min({next, arrivals_.next_time(), clocks_.next_end(), looks_, reads_.next_end()});
+  next =
+      std::min({next, arrivals_.next_time(), clocks_.next_end(), next_search_, reads_.next_end()});
   // If no slot is free, or ever will be, long waits do not matter.
   if (next == kInfinity && state().free[0] + state().free[1] == 0) return kInfinity;
   return std::min(next, scheduler_.next_timer());
@@ -157,7 +164,7 @@ bool ClusterSimulation::end_tasks_and_reads() {
   }
 }
 
-void ClusterSimulation::come() {
+void ClusterSimulation::admit_arrivals() {
   const double now = state().now;
   while (arrivals_.any(now)) {
     const Index job = arrivals_.next(now);
@@ -165,8 +172,9 @@ void ClusterSimulation::come() {
   }
 }
 
-void ClusterSimulation::hear_heartbeats(bool news, bool happened) {
-  const bool gave_up = (news || happened) && heartbeats_.hear();
+// Lets all nodes that report now ask for tasks.
+void ClusterSimulation::take_heartbeats(bool news, bool happened) {
+  const bool gave_up = (news || happened) && heartbeats_.note_event();
   if (news || gave_up) {  // new tasks can start: idle nodes report
     for (Index node = 0; node < up_.size(); ++node) schedule_heartbeat(node);
   }
@@ -176,6 +184,7 @@ void ClusterSimulation::hear_heartbeats(bool news, bool happened) {
   }
 }
 
+// Starts tasks in free slots; `happened`: there was an event or a decision.
 void ClusterSimulation::give_slots(bool happened) {
   const bool news = scheduler_.take_news();
   for (int pool = 0; pool < 2; ++pool) {
@@ -183,7 +192,7 @@ void ClusterSimulation::give_slots(bool happened) {
     if (options_.backups) end_backups(pool);
   }
   if (heartbeats_.used()) {
-    hear_heartbeats(news, happened);
+    take_heartbeats(news, happened);
   } else {
     for (int pool = 0; pool < 2; ++pool) {
       do {
@@ -210,7 +219,7 @@ void ClusterSimulation::advance(double until) {
     bool happened = scheduler_.next_timer() == next;
     happened |= end_tasks_and_reads();
     scheduler_.expire();
-    come();
+    admit_arrivals();
     const bool decides = scheduler_.due([this] { return next_event(); }) == next;
     if (decides) scheduler_.decide(latency);
     happened |= decides;

@@ -8,7 +8,8 @@
 // of two attempts fails or leaves with its node, the other one goes on alone.
 //
 // With backup tasks each group is one attempt. Two attempts at one task are each other's *twin*;
-// `beside` marks the one whose slot the scheduler does not count as running. A search for gains
+// `beside` marks the one whose slot the scheduler does not count as running (it is *lent*). An
+// attempt without a twin is *lone*. Phase p of a job is the number 2 * job + p. A search for gains
 // costs O(groups), at most one an epoch. It happens at events, and by a timer after a sixteenth of
 // a task's mean time, or of its age: O(log(age / mean)) searches a task.
 #include <algorithm>
@@ -24,6 +25,7 @@ constexpr double kOfTask = 0.0625;  // a sixteenth
 
 }  // namespace
 
+// Ends as many backup tasks, the latest first, as ready tasks lack slots.
 void ClusterSimulation::end_backups(int pool) {
   auto& backups = backups_[pool];
   if (backups.empty() || !options_.take_back) return;
@@ -34,21 +36,23 @@ void ClusterSimulation::end_backups(int pool) {
   }
 }
 
+// Searches for tasks worth a second attempt, if a slot is free that no ready task wants.
 void ClusterSimulation::begin_backups() {
-  const double now = state().now, next = looked_ + options_.epoch;
-  looks_ = kInfinity;
+  const double now = state().now, next = last_search_ + options_.epoch;
+  next_search_ = kInfinity;
   if (now < next) {
-    looks_ = next;
+    next_search_ = next;
     return;
   }
   for (int pool = 0; pool < 2; ++pool) {
-    if (state().free[pool] > 0 && scheduler_.wanted(pool, 1) == 0) look_for_backups(pool);
+    if (state().free[pool] > 0 && scheduler_.wanted(pool, 1) == 0) find_backups(pool);
   }
 }
 
-void ClusterSimulation::look_for_backups(int pool) {
+// Starts the backup tasks with the largest gains; sets the time of the next search.
+void ClusterSimulation::find_backups(int pool) {
   const double now = state().now;
-  looked_ = now;
+  last_search_ = now;
   lone_.clear();
   for (Index group = 0; group < groups_.size(); ++group) {
     const TaskGroup& g = groups_[group];
@@ -85,7 +89,7 @@ void ClusterSimulation::look_for_backups(int pool) {
   }
   if (state().free[pool] == 0) return;
   const double later = now + std::max(options_.epoch, kOfTask * soonest);
-  looks_ = std::min(looks_, std::max(later, std::nextafter(now, kInfinity)));
+  next_search_ = std::min(next_search_, std::max(later, std::nextafter(now, kInfinity)));
 }
 
 // The start of an attempt, moved forward by its waiting for maps.
@@ -95,6 +99,7 @@ double ClusterSimulation::began(Index group) const {
   return g.phase % 2 == kReduce && maps > g.start ? maps : g.start;
 }
 
+// Returns the lent slot of an attempt.
 void ClusterSimulation::end_beside(Index group) {
   TaskGroup& g = groups_[group];
   const int pool = scheduler_.pool_of(static_cast<Phase>(g.phase % 2));
@@ -168,7 +173,7 @@ void ClusterSimulation::begin_backup(const Lone& lone, Index node) {
   const auto p = static_cast<Phase>(phase % 2);
   const Index task = groups_.task(groups_[first].first).task;
   const auto [seconds, copying, fails] = times_.backup(job, p, task, node, ++attempts_);
-  const Index group = make_group(begun_on({job, p, task, node}, seconds, copying, fails));
+  const Index group = make_group(started_task({job, p, task, node}, seconds, copying, fails));
   groups_.add(group, node, task);
   groups_[group].twin = first;
   groups_[group].beside = true;

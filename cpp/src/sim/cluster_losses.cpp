@@ -32,6 +32,7 @@ bool ClusterSimulation::copies(Index group) {
   return now < g.finish - (g.seconds - g.copying);
 }
 
+// Whether the job still needs outputs of its maps.
 bool ClusterSimulation::needs_outputs(Index job) {
   const PhaseState& reduces = phase(2 * job + 1);
   if (options_.split_copy) return !reduces.ready;
@@ -81,6 +82,7 @@ bool ClusterSimulation::stuck() const {
   return true;
 }
 
+// Gives slots of reduce tasks that wait for maps to the maps of the first job that has some ready.
 void ClusterSimulation::make_room() {
   for (const Index node : scheduler_.give_up(0)) {
     if (heartbeats_.used()) schedule_heartbeat(node);

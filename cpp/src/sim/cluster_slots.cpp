@@ -8,7 +8,7 @@
 namespace malleable {
 namespace {
 
-constexpr std::uint8_t kStarted = 0, kOutputLost = 4, kBackupStarted = 5;
+constexpr std::uint8_t kStarted = 0, kOutputLost = 4, kBackupStarted = 5;  // kinds of trace rows
 
 // Slots of one kind on a node; slots from `next` on were never used.
 struct Pool {
@@ -25,6 +25,8 @@ struct Pool {
 
 }  // namespace
 
+// The number of the slot of each row of a trace: a task takes the free slot of its node with the
+// least number; slots are numbered node by node. -1: the row has none.
 std::vector<std::int64_t> slots_of(const TraceView& trace, const ClusterView& cluster) {
   std::vector<Pool> pools;  // two a node
   std::int64_t first = 0;

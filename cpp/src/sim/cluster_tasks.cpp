@@ -1,7 +1,9 @@
 // Tasks from their start to their end: copying in seconds, attempts, groups that share an event
 // (tasks of one phase that start and end together). Phase p of a job has the number 2 * job + p. A
 // group is parked while its reduce tasks hold slots and wait for maps; `twin` is the other attempt
-// at its task, and `beside` says that the scheduler does not count its slot.
+// at its task, and `beside` says that the scheduler does not count its slot. With copy-compute
+// splitting, reduce tasks copy outside of slots and start when all is copied. Kinds of records in
+// the trace: 0 started, 1 ended, 2 failed, 3 killed, 4 its output was lost.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -45,6 +47,7 @@ void ClusterSimulation::leave(Index job) {
   arrivals_.finished(job);
 }
 
+// All maps of the job have ended: its reduce tasks go on, or the job is done.
 void ClusterSimulation::maps_done(Index job) {
   map_completion[job] = state().now;
   Job& own = jobs_[job];
@@ -84,7 +87,7 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
   const int pool = scheduler_.pool_of(p);
   const bool mapped = p == kMap && !g.fails;
   const bool kept = mapped && outputs_.kept() && this->phase(phase + 1).total > 0;
-  const bool told = scheduler_.listens();
+  const bool listens = scheduler_.listens();
   nodes_.clear();
   Index last = kNone;
   for (Index r = g.first; r != kNone; r = groups_.task(r).next) {
@@ -93,12 +96,13 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
     free_slot(node, pool);
     record(g.fails ? 2 : 1, phase, task, node, g.attempt);
     if (kept) outputs_.put(job, task, node);
-    if (told) nodes_.push_back(node);
+    if (listens) nodes_.push_back(node);
     if (g.fails) scheduler_.put_back(job, p, task);
   }
   return last;
 }
 
+// The tasks of a group end, well or in failure.
 void ClusterSimulation::finish(Index group) {
   TaskGroup& g = groups_[group];
   if (g.count == 0 || ends_beside(group)) {  // all its tasks were killed, or it ended in vain
@@ -177,6 +181,7 @@ void ClusterSimulation::kill(Index group, Index node) {
   drop_group(group);
 }
 
+// A node leaves or returns.
 void ClusterSimulation::change_node(Index change) {
   const auto node = static_cast<Index>(changes_.node[change]);
   const std::uint8_t up = changes_.up[change];
@@ -203,7 +208,8 @@ void ClusterSimulation::begin(std::span<const TaskStart> starts) {
   for (const TaskStart& task : starts) begin(task);
 }
 
-inline void ClusterSimulation::look_at_blocks(StartedTask& begun) {
+// Notes whether a map's block is on its node, and whether the map must read it over a link.
+inline void ClusterSimulation::note_block(StartedTask& begun) {
   if (begun.p != kMap || options_.replicas <= 0) return;
   const ClusterState& state = scheduler_.state();
   const auto [job, p, task, node] = TaskStart{begun.job, begun.p, begun.task, begun.node};
@@ -257,12 +263,15 @@ Index ClusterSimulation::make_group(const StartedTask& begun) {
   return group;
 }
 
-ClusterSimulation::StartedTask ClusterSimulation::begun_on(const TaskStart& started, double seconds,
-                                                           double copying, bool fails) {
+// All that is known of a task that starts: its seconds, those of them that it copies, whether it
+// will fail, its block, and whether it waits for maps.
+ClusterSimulation::StartedTask ClusterSimulation::started_task(const TaskStart& started,
+                                                               double seconds, double copying,
+                                                               bool fails) {
   const auto [job, p, task, node] = started;
   const auto type = static_cast<Index>(state().cluster.type[node]);
   StartedTask begun{job, p, task, node, 2 * job + p, type, seconds, copying, fails};
-  look_at_blocks(begun);
+  note_block(begun);
   begun.parks = p == kReduce && phase(2 * job).unfinished() > 0;
   return begun;
 }
@@ -271,7 +280,7 @@ void ClusterSimulation::begin(const TaskStart& started) {
   const auto [job, p, task, node] = started;
   const ClusterState& state = scheduler_.state();
   const auto [seconds, copying, fails] = times_.next(job, p, task, node);
-  const StartedTask begun = begun_on(started, seconds, copying, fails);
+  const StartedTask begun = started_task(started, seconds, copying, fails);
   if (std::isnan(start[job])) start[job] = state.now;
   const std::int64_t running = state.phases[2 * job].running + state.phases[2 * job + 1].running;
   most_slots[job] = std::max(most_slots[job], running);
@@ -284,11 +293,13 @@ void ClusterSimulation::begin(const TaskStart& started) {
   parked_ += begun.parks;
 }
 
+// Lets a node report again, if it does not and could start a task.
 void ClusterSimulation::schedule_heartbeat(Index node) {
   if (heartbeats_.beating(node) || !up_[node] || !Heartbeats::wanted(scheduler_, node)) return;
   push(heartbeats_.begin(node, state().now), Kind::kHeartbeat, node);
 }
 
+// A node reports and is offered tasks for its free slots.
 void ClusterSimulation::heartbeat(Index node) {
   heartbeats_.stop(node);
   if (!up_[node]) return;
@@ -318,6 +329,7 @@ void ClusterSimulation::end_read() {
   schedule(group);
 }
 
+// The group's reduce tasks hold their slots until all maps have ended.
 void ClusterSimulation::park(Index group) {
   groups_[group].parked = true;
   jobs_[groups_[group].phase / 2].parked.push_back(group);

@@ -1,3 +1,8 @@
+// The loop that asks an epoch (sim/periodic_loop.hpp) at each call and lets the jobs run until the
+// next one. Terms: a row is the place of a job in the given jobs; a call is a decision of the
+// epoch; a rare call comes after more than one period, and slots that become free before it go to
+// the next jobs in the epoch's order. `restart` is what a change of slots costs a job: it works
+// from `works` on.
 #include "malleable/sim/periodic_loop.hpp"
 
 #include <algorithm>
@@ -17,6 +22,7 @@ constexpr double kCallCost = 50.0;      // cost of a call beside its jobs, in jo
 constexpr double kRareCalls = 4.0;      // the next rare call comes after the time so far over this
 constexpr std::size_t kMostTried = 64;  // most gangs that are tried for slots that became free
 
+// The jobs of rows `first` to `first + count`.
 JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
   const auto part = [&](auto column) {
     return column.empty() ? column : column.subspan(first, count);
@@ -41,6 +47,7 @@ JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
   return some;
 }
 
+// The speed of a job with so many slots.
 double rate_of(const JobsView& jobs, std::size_t row, double slots) {
   return jobs.speedup.given() ? jobs.speedup.at(row, slots) : slots;
 }
@@ -71,6 +78,7 @@ void PeriodicLoop::begin(const JobsView& jobs, std::span<const double> believed)
   options_.exact = kInfinity;
 }
 
+// Begins with jobs that have not arrived; `believed` is the work that the epoch is told.
 void PeriodicLoop::feed(const JobsView& jobs, std::span<const double> believed,
                         std::span<const Kind> kinds) {
   begin(jobs, believed);
@@ -78,6 +86,7 @@ void PeriodicLoop::feed(const JobsView& jobs, std::span<const double> believed,
   plan_call();
 }
 
+// Begins with the jobs of the epoch, which has decided already.
 void PeriodicLoop::adopt(const JobsView& jobs) {
   begin(jobs, {});
   arrived_ = jobs.size();
@@ -111,7 +120,7 @@ void PeriodicLoop::plan_call() {
 }
 
 // Tells the epoch what happened since the last call.
-void PeriodicLoop::tell(double now) {
+void PeriodicLoop::report_changes(double now) {
   // Ends between rare calls show nothing about sizes.
   if (rare()) {
     epoch_.remove(gone_);
@@ -147,6 +156,7 @@ void PeriodicLoop::tell(double now) {
   gone_.clear();
 }
 
+// Records that the job held its slots until `to`.
 void PeriodicLoop::keep_piece(const Running& job, double to) {
   if (!options_.pieces || !(to > job.from)) return;
   std::size_t& last = last_piece_[job.row];
@@ -187,14 +197,14 @@ void PeriodicLoop::list_running(double now) {
   }
 }
 
-void PeriodicLoop::note_told() {
+void PeriodicLoop::note_promised() {
   if (!epoch_.options().predictable) return;
   const auto ends = epoch_.promised();
   for (std::size_t k = 0; k < ends.size(); ++k) promised_[row_of(epoch_.ids()[k])] = ends[k];
 }
 
 // Holds the slots until the next call.
-void PeriodicLoop::hold() {
+void PeriodicLoop::pass_period() {
   for (const Running& job : running_) {
     const std::size_t row = job.row;
     const double until = std::min(job.end, next_), slots = static_cast<double>(job.slots);
@@ -215,6 +225,7 @@ void PeriodicLoop::hold() {
   }
 }
 
+// The work that a running job has left at a time.
 double PeriodicLoop::left_after(const Running& job, double time) const {
   if (!(time > job.works)) return left_[job.row];
   return left_[job.row] * ((job.end - time) / (job.end - job.works));
@@ -316,7 +327,7 @@ void PeriodicLoop::hand_out(std::span<const std::int64_t> line, double call, dou
 }
 
 // Hands on the slots that become free before the next call.
-void PeriodicLoop::hand_on() {
+void PeriodicLoop::pass_on_slots() {
   const std::vector<std::int64_t> line = epoch_.order();
   served_ = 0;
   place_.assign(jobs_.size(), kNoPiece);
@@ -352,19 +363,19 @@ bool PeriodicLoop::advance(double until) {
   while (next_ < until) {
     if (poll_ && totals_.calls % kPollEvery == kPollEvery - 1) poll_();
     const double now = next_;
-    if (!decided_) tell(now);
+    if (!decided_) report_changes(now);
     const double before = call_++;
     if (arrived_ > ended_count_) {
       if (!decided_) epoch_.decide_at(now, options_.knows_period ? options_.period : 0.0);
       decided_ = false;
       ++totals_.calls;
-      looked_ += static_cast<double>(epoch_.size()) + kCallCost;
+      jobs_looked_at_ += static_cast<double>(epoch_.size()) + kCallCost;
       list_running(now);
-      note_told();
+      note_promised();
       if (rare()) call_ = std::max(call_, before + std::floor(before / kRareCalls));
       plan_call();
-      if (rare() && next_ < kInfinity) hand_on();
-      if (next_ < kInfinity) hold();
+      if (rare() && next_ < kInfinity) pass_on_slots();
+      if (next_ < kInfinity) pass_period();
     }
     if (arrived_ > ended_count_) continue;
     running_.clear();

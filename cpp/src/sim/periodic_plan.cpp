@@ -1,3 +1,4 @@
+// Plans that periodic decisions lead to if nothing else happens, and their values.
 #include "malleable/sim/periodic_plan.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Ends of tasks if running tasks of a phase slow each other down. Each phase has its own time,
+// which runs at the speed `pace` that one of its tasks has; there, ends do not change. Phase p of a
+// job (0: maps, 1: reduces) has the number 2 * job + p; with p an exponent, k tasks work as k^p.
 #include "malleable/sim/phase_clocks.hpp"
 
 #include <algorithm>
@@ -27,6 +30,7 @@ PhaseClocks::PhaseClocks(const ClusterView& cluster, const ClusterJobsView& jobs
   }
 }
 
+// Moves a phase's own time to now, before its number of running tasks changes.
 void PhaseClocks::touch(Index phase, double now) {
   Clock& clock = clocks_[phase];
   clock.at += (now - clock.time) * clock.speed;
@@ -45,6 +49,7 @@ double PhaseClocks::schedule(Index group, Index phase, double seconds, double no
   return end;
 }
 
+// Computes the speeds, and next ends, of all phases that have changed.
 void PhaseClocks::settle(const ClusterState& state) {
   for (const Index phase : touched_) {
     Clock& clock = clocks_[phase];

@@ -1,3 +1,6 @@
+// The simulation in steps (unit slots of time). Reduce tasks that run to their end lie in a ring of
+// buckets, by the step of their end modulo the length of the ring. A job's Truth holds what its
+// policy does not see; `moving_` lists the jobs with running and waiting reduce tasks.
 #include "malleable/sim/slotted.hpp"
 
 #include <algorithm>
@@ -38,6 +41,7 @@ void SlottedSim::feed(const MapReduceView& jobs, std::span<const double> estimat
   }
 }
 
+// A job arrives; `estimate`: its reduce work as the policy sees it, below 0: the true work.
 void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate) {
   const auto first = static_cast<std::size_t>(jobs.task_offset[j]);
   const auto end = static_cast<std::size_t>(jobs.task_offset[j + 1]);
@@ -94,10 +98,11 @@ void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate
   job.reduce_left = reduce > 0 ? truth.estimate : 0.0;
   ++live_;
   ++startable_;
-  tell(step - 1);
+  pass_steps(step - 1);
   policy_->arrive(jobs_, row);
 }
 
+// The reduce work that the policy believes is left: the estimate less the work done.
 double SlottedSim::reduce_left(Index row, std::int64_t step) const {
   const Truth& truth = truth_[row];
   // Running tasks still have the steps from `step` to their end.
@@ -122,6 +127,7 @@ void SlottedSim::advance(std::int64_t last) {
   }
 }
 
+// Jumps to the next end of a task, because nothing can start before.
 void SlottedSim::wait(std::int64_t last) {
   const std::int64_t end = std::min(next_ending(), last);
   const std::int64_t steps = end - step_ + 1;
@@ -144,11 +150,12 @@ std::int64_t SlottedSim::next_ending() const {
   return first;
 }
 
-void SlottedSim::tell(std::int64_t step) {
-  if (step > told_) policy_->pass(options_.machines, static_cast<double>(step - told_));
-  told_ = std::max(told_, step);
+void SlottedSim::pass_steps(std::int64_t step) {
+  if (step > passed_) policy_->pass(options_.machines, static_cast<double>(step - passed_));
+  passed_ = std::max(passed_, step);
 }
 
+// Lets the policy decide about one step, and applies its grants.
 void SlottedSim::step() {
   totals_.live_steps += static_cast<double>(live_);
   totals_.last_step = step_;
@@ -165,9 +172,9 @@ void SlottedSim::step() {
   moving_.resize(kept);
   grants_.clear();
   ++totals_.decisions;
-  tell(step_ - 1);
+  pass_steps(step_ - 1);
   policy_->decide(jobs_, options_.machines, idle_, true, grants_);
-  told_ = step_;
+  passed_ = step_;
   spare_ = idle_;
   polled_ += static_cast<std::int64_t>(grants_.size()) / 16;
   for (const SlottedGrant& grant : grants_) apply(grant);
@@ -195,6 +202,7 @@ void SlottedSim::start_reduces(const SlottedGrant& grant) {
   }
 }
 
+// A job gets machines for this step.
 void SlottedSim::apply(const SlottedGrant& grant) {
   SlottedJob& job = jobs_[grant.row];
   Truth& truth = truth_[grant.row];
@@ -262,6 +270,7 @@ void SlottedSim::finish(Index row) {
   --startable_;
 }
 
+// Adds a finished job to the measures.
 void SlottedSim::record(const Truth& truth, std::int64_t finish) {
   const std::int64_t flow = finish - truth.arrival + 1;
   ++totals_.completed;

@@ -1,3 +1,9 @@
+// The fluid queue of two stations, map and shuffle. A job's map work releases shuffle work into its
+// buffer, `ratio` for each unit of map work, or all (`tail`) at the end of its maps. Terms:
+// `mapping` ranks jobs with map work, `buffered` jobs whose buffer holds work; a ranking keeps its
+// first entries sorted (near) and the rest in a heap (far), where entries whose stamp has changed
+// are void. A fall is how a rank decreases while its job runs. beta is the least imbalance of a
+// job's two phases (Split-SRPT shares the stations by it between map-heavy and shuffle-heavy jobs).
 #include "malleable/sim/tandem.hpp"
 
 #include <algorithm>
@@ -325,6 +331,7 @@ double TandemQueue::next_change() const {
   return next;
 }
 
+// The least imbalance of the present jobs (1 if there are none).
 double TandemQueue::beta() {
   while (!imbalance_.empty()) {
     if (!gone(imbalance_.front())) return imbalance_.front().value;
@@ -368,6 +375,7 @@ void TandemQueue::serve(const Class& group, double map_share, double flow, doubl
   if (waits && drained > 0.0) service_.push_back({group.buffered.best().row, 0.0, drained});
 }
 
+// Serves the first jobs of each class, by its share of both stations.
 void TandemQueue::decide_ranked() {
   const std::size_t groups = split_ ? 2 : 1;
   const Portions all = portions();
@@ -425,6 +433,7 @@ void TandemQueue::share_shuffle(double waiting_weight) {
   }
 }
 
+// Serves all jobs at once, in proportion to their weights.
 void TandemQueue::decide_shares() {
   double mapping_weight = 0.0, waiting_weight = 0.0;
   std::int64_t places = options_.most_mapping;

@@ -10,7 +10,8 @@
 namespace malleable {
 namespace {
 
-constexpr int kSizeOrders = 9;  // values of lambda
+// Orders by lambda * map + (1 - lambda) * shuffle are tried for so many lambdas.
+constexpr int kSizeOrders = 9;
 // Search: failed candidates per job before a leap, and moves of a leap.
 constexpr std::int64_t kVainCandidates = 16;
 constexpr int kLeap = 4;
@@ -77,6 +78,7 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
   }
 }
 
+// Runs a policy and keeps its plan if it is the best so far; returns its sum of completion times.
 double TandemBatch::try_policy(TandemPolicy policy, const char* name) {
   TandemOptions options;
   options.policy = policy;
@@ -98,6 +100,7 @@ void TandemBatch::keep(double value, const char* name) {
   origin_ = name;
 }
 
+// Moves a random job in one of the orders, or in both.
 void TandemBatch::move(std::vector<Index>& map_order, std::vector<Index>& shuffle_order) {
   const std::size_t count = map_.size();
   const auto draw = [this](std::size_t below) {
@@ -122,6 +125,7 @@ void TandemBatch::move(std::vector<Index>& map_order, std::vector<Index>& shuffl
   }
 }
 
+// Local search: tries so many changed orders and goes on from orders that are not worse.
 void TandemBatch::search(std::int64_t candidates) {
   const std::size_t count = map_.size();
   if (count < 2) return;
@@ -148,6 +152,7 @@ void TandemBatch::search(std::int64_t candidates) {
   }
 }
 
+// The policy of the best plan, and the places of jobs in its orders if it has orders.
 TandemPolicy TandemBatch::plan(std::vector<double>& map_place,
                                std::vector<double>& shuffle_place) const {
   const std::size_t count = map_.size();

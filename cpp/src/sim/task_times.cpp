@@ -7,6 +7,9 @@
 namespace malleable {
 namespace {
 
+// Each random quantity of an attempt has its own stream of draws: whether it fails, after which
+// part of its time, its noise (two draws), whether it straggles, places of blocks, and for backup
+// tasks the other task whose time is mixed in.
 constexpr std::uint32_t kFailure = 0, kFraction = 1, kNoise = 2, kStraggler = 4, kPlaces = 5,
                         kOther = 6;
 // Backup tasks have separate draws, so that first attempts draw the same with and without them.
@@ -44,6 +47,7 @@ double TaskTimes::Draws::operator()(std::uint32_t stream) const {
   return static_cast<double>(mix(bits_ ^ stream) >> 11) * 0x1p-53;
 }
 
+// The time of a task's next attempt.
 TaskTimes::Time TaskTimes::next(Index job, Phase p, Index task, Index node) {
   const double seconds = jobs_.seconds_of(p, job, task) / jobs_.rate_on(cluster_, node, p, job);
   std::uint32_t attempt = 0;
@@ -56,6 +60,8 @@ TaskTimes::Time TaskTimes::next(Index job, Phase p, Index task, Index node) {
   return ends(job, p, slowed(seconds, draw), draw);
 }
 
+// The time of a second attempt at a running task: the part `inherent` of its logarithm is that of
+// the first attempt, the rest that of a random other task.
 TaskTimes::Time TaskTimes::backup(Index job, Phase p, Index task, Index node, Index number) const {
   const Index phase = 2 * job + p;
   const std::uint32_t attempt = attempts_.empty() ? 0 : attempts_[job][p][task] - 1U;
@@ -69,6 +75,7 @@ TaskTimes::Time TaskTimes::backup(Index job, Phase p, Index task, Index node, In
   return ends(job, p, seconds / jobs_.rate_on(cluster_, node, p, job), draw);
 }
 
+// Applies log-normal noise and stragglers.
 double TaskTimes::slowed(double seconds, const Draws& draw) const {
   if (noise_ > 0.0) {
     const double radius = std::sqrt(-2.0 * std::log1p(-draw(kNoise)));
@@ -91,6 +98,7 @@ TaskTimes::Time TaskTimes::ends(Index job, Phase p, double seconds, const Draws&
   return {seconds, std::min(copying, seconds), fails};
 }
 
+// Draws different nodes for the copies of a task's block (Floyd's sampling).
 void TaskTimes::place(Index job, Index task, std::span<Index> node) const {
   const std::size_t nodes = cluster_.size(), copies = node.size();
   for (std::size_t c = 0; c < copies; ++c) {

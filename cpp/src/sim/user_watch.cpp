@@ -18,6 +18,9 @@ UserWatch::UserWatch(const ClusterJobsView& jobs) {
   }
 }
 
+// Dissatisfaction: the part of its minimum that a user with waiting tasks lacks, times its
+// priority. Unfairness: how far users' slots above their minima are from the mean of their
+// priority.
 void UserWatch::measure(const ClusterScheduler& scheduler) {
   const ClusterState& state = scheduler.state();
   const ClusterJobsView& jobs = state.jobs;

@@ -159,7 +159,7 @@ void put_each(T* wanted, const Rows& rows, const Entry& entry) {
   }
 }
 // Writes a number, unless the caller does not want it (null).
-inline void tell(std::int64_t* wanted, std::size_t count) {
+inline void write_count(std::int64_t* wanted, std::size_t count) {
   if (wanted != nullptr) *wanted = static_cast<std::int64_t>(count);
 }
 
@@ -167,7 +167,7 @@ inline void tell(std::int64_t* wanted, std::size_t count) {
 inline void put_order(malleable_decision& to, std::span<const std::int64_t> order,
                       bool overloaded) {
   put(to.order, order);
-  tell(&to.ordered, order.size());
+  write_count(&to.ordered, order.size());
   to.overloaded = overloaded ? 1 : 0;
 }
 

@@ -44,7 +44,7 @@ class ClassEstimates {
   double seconds(std::size_t c, Phase p, std::size_t type) const;
 
   void state(State& s) {
-    s(types_, memory_, come_, jobs_, tasks_, guess_, told_, measured_, number_);
+    s(types_, memory_, come_, jobs_, tasks_, guess_, stated_, measured_, number_);
   }
 
  private:
@@ -61,7 +61,7 @@ class ClassEstimates {
   std::vector<double> jobs_;               // jobs that have come, the divisor of the means
   std::vector<double> tasks_;              // sums by class and phase
   std::vector<double> guess_;              // sums by class, phase and type
-  std::vector<double> told_;               // jobs that stated times, by class and phase
+  std::vector<double> stated_;             // jobs that stated times, by class and phase
   std::vector<double> measured_, number_;  // finished tasks: sum of seconds, and their number
 };
 

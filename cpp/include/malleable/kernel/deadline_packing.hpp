@@ -41,7 +41,7 @@ class DeadlinePacking {
   std::size_t split(double time);
   void merge(std::size_t from, std::size_t to);
   void take(Index job, double start, double end, double slots);
-  void pour(const Problem& problem, Index job, double due, double cap, double need);
+  void pour_work(const Problem& problem, Index job, double due, double cap, double need);
   void hold_minima(const Problem& problem, std::span<const double> due,
                    std::span<double> completion);
   void write(const Problem& problem, Plan& plan) const;

@@ -131,7 +131,7 @@ class FlowBound {
     }
   };
   double next_level(const Penalties& penalties, double level, double to, double time);
-  void look_ahead(const Penalties& penalties, double ahead, Climb& climb);
+  void try_higher_level(const Penalties& penalties, double ahead, Climb& climb);
 
   struct Option {  // a completion that a flow may choose
     double penalty, due;

@@ -59,8 +59,8 @@ class LinearLevel {
   double level_ = 0.0;       // at most the least level
   double full_ = kInfinity;  // absolute: a time that was full at the last level
   std::vector<Cell> cells_;
-  std::vector<double> edge_;     // borders of cells
-  std::vector<double> turn_[5];  // changes of the rate of forced work, of a block of jobs
+  std::vector<double> edge_;        // borders of cells
+  std::vector<double> changes_[5];  // changes of the rate of forced work, of a block of jobs
 };
 
 }  // namespace malleable

@@ -161,7 +161,7 @@ class MinCostFlow {
   };
   Arc arc_to(Index j, Index cell) const;
   Arc arc_back(Index t) const;
-  bool spent() const;  // the limits are reached
+  bool limits_reached() const;  // the limits are reached
   void refresh();
 
   // A level is the problem on cells taken together: min_cost_flow_levels.cpp.
@@ -170,7 +170,7 @@ class MinCostFlow {
   void set_level(std::span<const double> time, std::size_t stride);
   void refine(std::size_t coarse_stride, std::size_t stride);
   void collect();
-  void keep_carried();
+  void assign_carried();
   // The tree: min_cost_flow_tree.cpp.
   void connect();
   void make_nodes();

@@ -41,7 +41,7 @@ class WaterFilling {
   void fill_group(const Problem& problem, std::span<const double> weight,
                   std::span<const Index> jobs, double slots_for_all, std::span<double> slots);
 
-  void pour(const Problem& problem, double freed, std::span<double> slots);
+  void give_freed(const Problem& problem, double freed, std::span<double> slots);
   void hand_out_fractions(double left, std::span<double> slots);
 
   struct Schedule;

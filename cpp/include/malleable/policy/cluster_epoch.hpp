@@ -103,7 +103,7 @@ class ClusterEpoch final : public ClusterPolicy {
   void note_kinds(const ClusterState& state);
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);
-  void tell_changes(int pool, Share& share, std::size_t first_new);
+  void pass_changes(int pool, Share& share, std::size_t first_new);
   void share_minimum(const ClusterState& state, int pool, Share& share);
   double share_exponent_now(const ClusterState& state) const;
   void set_most(Share& share, int pool, Index job, std::int64_t most);

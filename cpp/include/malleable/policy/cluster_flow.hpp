@@ -119,8 +119,8 @@ class ClusterFlow final : public ClusterPolicy {
   void come(const ClusterState& state, Index number);
   void add_parents(const ClusterState& state, const Flow& flow);
   void leave(Flow& flow);
-  void tell(const ClusterState& state, Index job);
-  void tell_guesses(const ClusterState& state);
+  void update_job(const ClusterState& state, Index job);
+  void update_guesses(const ClusterState& state);
   void count_most(const ClusterState& state, Index job);
   void line_up(Side& side);
   void serve(double now, Side& side, std::int64_t slots, Answer& answer);
@@ -129,8 +129,8 @@ class ClusterFlow final : public ClusterPolicy {
   void put(Index job, double rank, Answer& answer);
   double rank_now(const ClusterState& state, Index job) const;
   // The job's first unfinished phase in the table.
-  const FlowTable::Job& phase_of(const FlowTable::Flow& told, Index job) const {
-    const FlowTable::Job* first = &told.jobs[at_[job]];
+  const FlowTable::Job& phase_of(const FlowTable::Flow& row, Index job) const {
+    const FlowTable::Job* first = &row.jobs[at_[job]];
     return first->open() || at_[job] + 1 == ends_[job] ? *first : first[1];
   }
 

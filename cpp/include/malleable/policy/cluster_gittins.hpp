@@ -43,8 +43,8 @@ class ClusterGittins final : public ClusterPolicy {
     double rank, most;
     Index place, job;
   };
-  template <typename Tell>
-  void rank(const ClusterState& state, int pool, const Tell& tell);
+  template <typename Set>
+  void rank(const ClusterState& state, int pool, const Set& set);
   double rank_of(const ClusterState& state, Index job, int pool) const;
   void update_indices(const ClusterState& state);
   void share(const ClusterState& state, int pool, Answer& answer);

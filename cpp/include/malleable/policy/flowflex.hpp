@@ -90,7 +90,7 @@ class FlowFlex {
   void bisect(double low, double high, FlowRecipe& recipe);
   void solve_cells(TimeCells::Charge charge, const std::function<bool()>* late);
   void relaxed_orders();
-  void pursue(FlowRecipe& top, Score& best, std::uint64_t& left);
+  void search_levels(FlowRecipe& top, Score& best, std::uint64_t& left);
   void search(std::uint64_t& left);
   void order_by(std::span<const double> due, std::vector<Index>& order);
 

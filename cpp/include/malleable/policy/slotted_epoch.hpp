@@ -132,7 +132,7 @@ class SlottedEpoch {
   bool stands_ = false;                     // nothing has changed since the last decision
   double origin_ = 0.0, now_ = -kInfinity;  // time of the first step; latest known time
   // jobs that came; running tasks; the last step that the policy knows of
-  std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
+  std::int64_t sequence_ = 0, running_ = 0, passed_ = -1;
 };
 
 }  // namespace malleable

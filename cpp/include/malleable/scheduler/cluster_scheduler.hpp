@@ -221,8 +221,8 @@ class ClusterScheduler {
   void decide(std::vector<float>& latency);
   // The next time at which some wait ends without an event.
   double next_timer() const {
-    const double look = looks_.empty() ? kInfinity : looks_.front().first;
-    return timers_.empty() ? look : std::min(look, timers_.front().first);
+    const double check = checks_.empty() ? kInfinity : checks_.front().first;
+    return timers_.empty() ? check : std::min(check, timers_.front().first);
   }
   // Makes the waits end whose time has come.
   void expire();
@@ -282,8 +282,8 @@ class ClusterScheduler {
   void start_early(int pool, std::vector<TaskStart>& starts);
   Index to_take_back(int pool, std::int64_t freed = 0);
   // The engine says that tasks of a phase may start.
-  void said_ready(Index job, Phase p) {
-    if (p == kReduce) jobs_[job].foreseen = false;
+  void stated_ready(Index job, Phase p) {
+    if (p == kReduce) jobs_[job].ready_early = false;
     make_ready(job, p);
   }
 
@@ -323,19 +323,19 @@ class ClusterScheduler {
     // the time before which they are not looked at again; whether a timer is set, and whether a
     // reduce task has shown its copying.
     std::vector<double> began;
-    double look = 0.0;
-    bool looked_for = false, told_copying = false;
+    double next_check = 0.0;
+    bool check_timed = false, showed_copying = false;
     // Whether reduce tasks are ready because all maps will probably end soon; how many have started
     // early, and wait; the last computed chances that all maps end while a reduce task copies the
-    // present outputs, or all outputs; whether the job is in early_, and in hopeful_.
-    bool foreseen = false;
+    // present outputs, or all outputs; whether the job is in early_, and in candidates_.
+    bool ready_early = false;
     std::int64_t early = 0;
-    double soon = 0.0, hope = 0.0;
-    bool is_early = false, is_hopeful = false;
+    double chance_soon = 0.0, chance_all = 0.0;
+    bool is_early = false, is_candidate = false;
 
     void state(State& s) {
-      s(skipped, started, again, began, look, looked_for, told_copying);
-      s(foreseen, early, soon, hope, is_early, is_hopeful);
+      s(skipped, started, again, began, next_check, check_timed, showed_copying);
+      s(ready_early, early, chance_soon, chance_all, is_early, is_candidate);
     }
   };
   struct Gathering {  // a gang that gathers slots, and the nodes of the slots held for it
@@ -359,7 +359,7 @@ class ClusterScheduler {
   // Takes over properties of the policy; the second function also makes it decide about all jobs.
   void follow(ClusterPolicy& policy);
   void hand_over(ClusterPolicy& policy);
-  void look_at_speeds();
+  void group_by_speed();
   // Jobs that have left a slow slot: their work together, the last job, their number.
   struct LeftSlot {
     double ahead = 0.0;
@@ -374,18 +374,18 @@ class ClusterScheduler {
   // A job's slots, or its rank, before the first decision about it.
   double initial_value() const { return style_ == ClusterPolicy::Style::kRanks ? kInfinity : 0.0; }
   bool is_due(int pool) const;
-  void look_for_rank(Index job, int pool);
+  void set_first_rank(Index job, int pool);
   void clear_changes();
   void start_slowly(Index job);
   void map_began(Index job, std::int64_t count, double when);
-  void foresee(Index job);
-  void look_at_chances(Index job);
-  void follow_chances(Index job);
-  void look_again(Index job);
-  bool hopes(Index job) const;
-  std::int64_t early_room(Index job) const;
-  void look_at_maps();
-  void hold_back(Index job);
+  void check_maps(Index job);
+  void compute_chances(Index job);
+  void apply_chances(Index job);
+  void time_next_check(Index job);
+  bool may_start_early(Index job) const;
+  std::int64_t most_early(Index job) const;
+  void make_due_checks();
+  void make_unready(Index job);
   void started_early(Index job, std::int64_t tasks);
   void ended_early(Index job, std::int64_t tasks) {
     jobs_[job].early = std::max<std::int64_t>(0, jobs_[job].early - tasks);
@@ -408,7 +408,7 @@ class ClusterScheduler {
   void estimate(Index job, Phase p);
   void estimate_changed();
   void expect_again();
-  void look_at_exponents();
+  void update_exponents();
   void learn(Index job, Phase p);
   void close(Index job, Phase p);
   void add_timer(double time, Index what);
@@ -447,7 +447,7 @@ class ClusterScheduler {
   void skip(Index job, int pool);
   void unskip(int pool);
   void gather(Index job, Phase p, int pool);
-  bool hold(Index node, int pool, std::vector<TaskStart>& starts);
+  bool hold_slot(Index node, int pool, std::vector<TaskStart>& starts);
   Index task_near(Index job, Index node);
   Index next_task(Index job, Phase p);
 
@@ -460,7 +460,7 @@ class ClusterScheduler {
   bool by_node_ = false;   // slots are offered node by node: nodes or blocks matter
   bool in_order_ = false;  // targets are filled in the policy's order
   bool watches_ = false;   // shortage() is updated
-  bool foresees_;          // reduce tasks may start before all maps have ended
+  bool predicts_maps_;     // reduce tasks may start before all maps have ended
   bool takes_back_;        // and can be ended again
   std::vector<Job> jobs_;
   Speeds speeds_;
@@ -506,12 +506,12 @@ class ClusterScheduler {
   double reconsidered_[2] = {0.0, 0.0};  // the last time for which a policy was promised a call
   JobEstimates estimates_;
   CopySeconds copying_;
-  std::vector<Timer> looks_;  // heap: when jobs' maps are looked at again
+  std::vector<Timer> checks_;  // heap: when jobs' maps are looked at again
   std::vector<double> ages_;
-  // Jobs whose reduce tasks hold slots and wait for maps, none of which is ended before `calm_`;
-  // jobs whose reduce tasks may start in slots that no task wants.
-  std::vector<Index> early_, hopeful_;
-  double calm_ = 0.0;
+  // Jobs whose reduce tasks hold slots and wait for maps, none of which is ended before
+  // `take_back_after_`; jobs whose reduce tasks may start in slots that no task wants.
+  std::vector<Index> early_, candidates_;
+  double take_back_after_ = 0.0;
   // Programs of present jobs; by program + 1 the number of jobs, while they are counted.
   std::vector<std::int64_t> programs_here_;
   std::vector<double> jobs_of_program_;

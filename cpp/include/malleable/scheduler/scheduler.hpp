@@ -223,14 +223,14 @@ class Scheduler {
   };
 
   Index row_of(std::int64_t id) const;
-  bool was_there(std::int64_t id) const;
+  bool was_known(std::int64_t id) const;
   // scheduler_checks.cpp
   void check(const Additions& jobs) const;
   void check(const Tasks& tasks) const;
   void check(const Counts& counts) const;
   void check(const Changes& changes, std::span<const Index> rows) const;
   void check_users(std::span<const std::int64_t> users, std::span<const Person> people) const;
-  Index take_flow();
+  Index new_flow();
   void make_rows(std::size_t count);
   void fill_rows(const Additions& jobs);
   void fill_node_rates(std::span<const double> given);
@@ -241,15 +241,15 @@ class Scheduler {
   std::int64_t begin(Index row, Phase p, std::int64_t count);
   void add_users(std::span<const Person> people);
   void set_user(Index row, std::int64_t user);
-  void come(Index row);
+  void enter(Index row);
   void leave(Index row, bool finished);
   void learn(Index row, Phase p, double running, double now);
   void release_rows();
   std::int64_t target(Index row, int pool, const ClusterState::Demand& demand) const;
-  void bring_in_order(int pool);
+  void update_order(int pool);
   void rank_targets(int pool);
   Bound bound(Index row, int pool, const ClusterState::Demand& demand, std::int64_t slots) const;
-  void say(Index row);
+  void write_row(Index row);
   void set_free(double now, const std::span<const std::int64_t> (&free)[2]);
 
   ClusterNodes nodes_;
@@ -258,8 +258,8 @@ class Scheduler {
   JobIds ids_;
   std::vector<Job> jobs_;
   std::vector<Flow> flows_;
-  std::vector<Index> free_flows_, limbo_;  // limbo_: flows of which all jobs left
-  std::size_t live_ = 0;                   // jobs that have not left
+  std::vector<Index> free_flows_, left_flows_;  // left_flows_: flows of which all jobs left
+  std::size_t live_ = 0;                        // jobs that have not left
   Index next_rank_ = 0;
   NamedRows named_;
   // Workspace of one call: new ids and rows, jobs that leave, nodes of ended tasks.
@@ -278,9 +278,9 @@ class Scheduler {
   IncrementalOrder<Place> order_[2];
   std::vector<std::uint8_t> has_place_[2];  // by row
   std::vector<std::int64_t> ranked_[2];     // by row: slots that ranks give
-  // By row: its last decision, and whether that named the row.
-  std::vector<Row> said_;
-  std::vector<std::uint8_t> named_before_;
+  // By row: its last decision, and whether that listed the row.
+  std::vector<Row> last_rows_;
+  std::vector<std::uint8_t> was_listed_;
   std::vector<Row> rows_;
   std::vector<float> latency_;  // seconds that the policy took in the last decision, by pool
   std::vector<TaskStart> begun_;

@@ -150,9 +150,9 @@ class ClusterSimulation {
   double next_event() const;
   void integrate(double until);
   bool end_tasks_and_reads();
-  void come();
+  void admit_arrivals();
   void give_slots(bool happened);
-  void hear_heartbeats(bool news, bool happened);
+  void take_heartbeats(bool news, bool happened);
   void record(std::uint8_t kind, Index phase, Index task, Index node, Index attempt = 0) {
     if (options_.trace) write(kind, phase, task, node, attempt);
   }
@@ -175,8 +175,8 @@ class ClusterSimulation {
     bool local = false, reads = false;
     bool parks = false;  // a reduce: it waits for maps
   };
-  StartedTask begun_on(const TaskStart& task, double seconds, double copying, bool fails);
-  void look_at_blocks(StartedTask& task);
+  StartedTask started_task(const TaskStart& task, double seconds, double copying, bool fails);
+  void note_block(StartedTask& task);
   bool joins(const StartedTask& task, Index group) const;
   Index make_group(const StartedTask& task);
   Index free_slots_of(Index group);
@@ -219,7 +219,7 @@ class ClusterSimulation {
   static constexpr std::uint8_t kBackup = 5, kInVain = 6;  // in the trace
   void end_backups(int pool);
   void begin_backups();
-  void look_for_backups(int pool);
+  void find_backups(int pool);
   double began(Index group) const;
   void end_beside(Index group);
   void begin_backup(const Lone& lone, Index node);
@@ -250,7 +250,7 @@ class ClusterSimulation {
   LeastGain least_gain_;
   Index attempts_ = 0;
   // times of the last and the next look for backup tasks
-  double looked_ = -kInfinity, looks_ = kInfinity;
+  double last_search_ = -kInfinity, next_search_ = kInfinity;
   std::vector<Lone> lone_;
   EventHeap<Event, Earlier> events_;
   std::uint64_t sequence_ = 0;

@@ -47,7 +47,7 @@ class Heartbeats {
     if (!taken && fruitless_++ == 0) since_ = now;
   }
   // Notes an event, or that a gang begins to gather; true if nodes had stopped reporting.
-  bool hear() {
+  bool note_event() {
     const bool gave_up = tired(0);
     fruitless_ = 0;
     return gave_up;

@@ -87,13 +87,13 @@ class PeriodicLoop {
     return adopted_.empty() ? rows_[static_cast<std::size_t>(id)] : adopted_.at(id);
   }
   void plan_call();
-  void tell(double now);
+  void report_changes(double now);
   void list_running(double now);
-  void note_told();
-  void hold();
-  bool rare() const { return options_.period > 0.0 && looked_ > options_.exact; }
+  void note_promised();
+  void pass_period();
+  bool rare() const { return options_.period > 0.0 && jobs_looked_at_ > options_.exact; }
   double call_after(double time) const;
-  void hand_on();
+  void pass_on_slots();
   void hand_out(std::span<const std::int64_t> line, double call, double& free);
   bool give(std::int64_t id, double call, double& free);
   double time_of(double call) const { return options_.start + call * options_.period; }
@@ -108,7 +108,7 @@ class PeriodicLoop {
   std::function<void()> poll_;
 
   std::size_t arrived_ = 0, ended_count_ = 0;
-  double looked_ = 0.0;            // sum over all calls of the jobs looked at
+  double jobs_looked_at_ = 0.0;    // sum over all calls of the jobs looked at
   double call_ = 0.0;              // number of the next call, or of an earlier one; whole
   double next_ = kInfinity;        // time of the next call
   bool decided_ = false;           // the decision of the next call has been made

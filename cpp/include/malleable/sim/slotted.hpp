@@ -103,7 +103,7 @@ class SlottedSim {
   void wait(std::int64_t last);
   std::int64_t next_ending() const;
   // Tells the policy that steps have passed.
-  void tell(std::int64_t step);
+  void pass_steps(std::int64_t step);
   void start_reduces(const SlottedGrant& grant);
   void apply(const SlottedGrant& grant);
   void end_tasks();
@@ -128,7 +128,7 @@ class SlottedSim {
   std::int64_t step_ = 1;          // next step to run
   std::int64_t idle_, spare_ = 0;  // spare_: idle and not granted yet in this step
   std::int64_t live_ = 0, sequence_ = 0, startable_ = 0;  // rows with tasks that may start
-  std::int64_t told_ = 0;                                 // the last step that the policy knows of
+  std::int64_t passed_ = 0;                               // the last step that the policy knows of
   std::int64_t polled_ = 0;
 };
 

@@ -11,6 +11,7 @@ namespace {
 constexpr double kHalf = 0.5;   // chosen with benchmarks/rivals, section events
 constexpr double kSteps = 4.0;  // steps while it doubles
 
+// Rounds a time to kSteps steps for each doubling.
 double in_steps(double time) {
   return std::exp2(std::round(std::log2(std::max(time, kTiny)) * kSteps) / kSteps);
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 namespace malleable {
+// The last rule wanted other slots than jobs hold (wanted_, held_), and each change costs a job
+// time. Takers want more slots, givers fewer; `price_` is that of a slot-second, `gain` what a
+// change saves less what it costs.
 namespace {
 
 // What others pay for a slot-second, over what those pay who are here, spread over all slots: 1 in

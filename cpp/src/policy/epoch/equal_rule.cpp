@@ -6,6 +6,8 @@
 
 namespace malleable {
 
+// Equal shares with linear speed-up: each job has min(level, its maximum) slots, at least its
+// minimum, for the largest whole level that fits; the first jobs get one more.
 bool EqualRule::decide(Scene& at) {
   const JobTable& jobs = at.jobs;
   if (at.shares != Shares::kEqual || jobs.concave() || at.gang()) return false;

@@ -5,7 +5,9 @@
 
 namespace malleable {
 
-void FlowInstance::look(const FlowScene& at) {
+// The flows of a decision as a problem for plans. `second` is the place of the job that continues a
+// job as its second phase, if both run together (joined).
+void FlowInstance::fill_terms(const FlowScene& at) {
   FlowColumns& terms = seen.flows;
   terms.clear();
   seen.id.clear();
@@ -24,7 +26,7 @@ void FlowInstance::look(const FlowScene& at) {
 }
 
 void FlowInstance::build(const FlowScene& at) {
-  look(at);
+  fill_terms(at);
   FlowColumns& flows = seen.flows;
   seen.name.clear();
   for (const Index row : rows) {

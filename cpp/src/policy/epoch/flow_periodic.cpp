@@ -5,6 +5,9 @@
 namespace malleable {
 namespace {
 
+// Decisions that hold for a period: a job takes whole slot-periods (one slot for one period). Jobs
+// go by slack: how many periods the longest path of their flow exceeds their own path.
+//
 // Whether a flow ends within the period if its jobs get the slots they can use.
 bool ends_now(const FlowTable::Flow& flow, double period) {
   std::size_t ends = 0;

@@ -4,7 +4,7 @@ namespace malleable {
 
 void FlowRule::serve_down(FlowShares& to, std::span<const Index> order,
                           std::span<const std::int64_t> limit) {
-  const bool held = to.hold();
+  const bool held = to.serve_empty();
   if (!limit.empty()) to.fill(order, limit);
   if (limit.empty() || held) to.fill(order);
   to.split_phases();

@@ -16,7 +16,7 @@ class FlowFair final : public FlowRule {
   void order(const FlowScene&, FlowInstance&, std::span<const std::int64_t>,
              std::vector<Index>&) override {}
   void serve(FlowShares& to, std::span<const Index>, std::vector<std::int64_t>& turns) override {
-    to.hold();
+    to.serve_empty();
     list_ready(to.at);
     const std::size_t n = ready_.size();
     problem_.work.assign(n, 1.0);

@@ -5,6 +5,7 @@
 namespace malleable {
 namespace {
 
+// Flows in the order of their arrivals.
 class FlowFifo final : public FlowRule {
  public:
   const char* name() const override { return "fifo"; }

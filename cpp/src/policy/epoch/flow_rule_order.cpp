@@ -9,6 +9,7 @@ namespace {
 // comparing the orders of 1,000 flows as jobs.
 constexpr std::size_t kListedJobs = 300;
 
+// Flows in the order that costs least.
 class FlowByValue final : public FlowRule {
  public:
   const char* name() const override { return "order"; }
@@ -60,7 +61,7 @@ void FlowByValue::order(const FlowScene& at, FlowInstance& of, std::span<const s
   sorted_.resize(rows.size());
   const bool compares = few || options.hysteresis > 0.0 || at.clock.any();
   if (compares || options.aggregate == Aggregate::kMax || !by_prices(at, rows)) {
-    few ? of.build(at) : of.look(at);
+    few ? of.build(at) : of.fill_terms(at);
     choose(at, of, few, last);
   }
   for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = of.rows[sorted_[k]];

@@ -5,6 +5,9 @@
 
 namespace malleable {
 
+// Gives free slots to the jobs of flows. A job is spent if it has no work left but has not ended;
+// it needs a slot to end. `second` is the job that continues it and runs beside it; then both share
+// the slots given to the first.
 void FlowShares::hand(Job& job, double most) {
   const double more = std::min(most - job.share, free);
   if (more <= 0.0) return;
@@ -21,7 +24,7 @@ void FlowShares::each_spent(Flow& flow, const Visit& visit) {
   }
 }
 
-bool FlowShares::hold() {
+bool FlowShares::serve_empty() {
   bool any = false;
   for (Flow& flow : at.table.flows()) {
     any |= flow.held > 0 && !at.waits(flow);

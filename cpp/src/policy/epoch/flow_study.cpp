@@ -16,12 +16,14 @@ void FlowEpochOptions::take_policy(std::string_view name) {
   }
 }
 
+// The work left of a job; of one that outlives its estimate, a part of the work done.
 double FlowScene::left(const Job& job) const {
   const double done = std::max(job.attained, job.whole);
   if (job.work > 0.0 || (done == 0.0 && !clock.any())) return job.work;
   return std::max(kWorkRange.least, still_left(done));
 }
 
+// Updates the derived data of flows that have changed.
 void FlowScene::study() {
   for (Flow& flow : table.flows()) {
     flow.fresh = std::exchange(flow.touched, false);

@@ -74,6 +74,7 @@ void FlowTable::check_additions(const Additions& added, bool custom) const {
   }
 }
 
+// Flows without an arrival have come now.
 void FlowTable::arrive(double now) {
   for (Flow& flow : flows_) flow.arrival = flow.arrival > -kInfinity ? flow.arrival : now;
 }
@@ -226,6 +227,7 @@ void FlowTable::change_speedup(Flow& flow, const Job& job, const SpeedupView& to
   if (!flow.speedup.view().curved()) flow.speedup.clear();
 }
 
+// The job leaves: finished or removed.
 void FlowTable::end(Flow& flow, Job& job, JobStage how) {
   job.stage = how;
   job.work = job.tasks = 0.0;
@@ -285,6 +287,7 @@ void FlowTable::drop_leaving() {
   }
 }
 
+// The work of a task, for jobs whose work is given as a number of tasks.
 void FlowTable::set_task_work(double task_work) {
   check_amount("task_work", task_work, kRateRange);
   for (const Flow& flow : flows_) {

@@ -4,6 +4,8 @@
 
 namespace malleable {
 
+// The slots that each job holds, and which have changed in this decision. Winners hold more than
+// their minimum; touched rows have new limits.
 void Grants::grow(std::size_t rows) {
   given_.resize(rows, 0);
   for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);

@@ -4,6 +4,8 @@
 
 namespace malleable {
 
+// The present jobs as a problem with penalties. Jobs without work left still hold slots (kept
+// aside) until they are reported as ended; `beside` is the problem of the others.
 JobsView Instance::jobs(const Scene& at, std::span<const double> left) const {
   const JobTable& jobs = at.jobs;
   return {{jobs.arrival, jobs.weight, jobs.deadline, jobs.size, sla_.view()},
@@ -92,6 +94,7 @@ const Problem& Instance::set_kept_aside(const Scene& at) {
   return beside;
 }
 
+// Gives slots down the order, minima first; a gang gets its minimum at least, or nothing.
 void Instance::decide_by_order(const Problem& by, std::span<const Index> order) {
   double free = by.slots;
   if (!by.gang) {

@@ -14,6 +14,7 @@ Concave::Task InstanceRule::task(const Scene& at) const {
           at.jobs.weight,    at.coming.expected(), at.options.unknown || !at.options.stable};
 }
 
+// Makes the order of a policy that gives slots job by job.
 void InstanceRule::make_order(const Scene& at) {
   const EpochOptions& options = at.options;
   const bool strict = at.flex() && of.has_strict(at);
@@ -38,7 +39,7 @@ void InstanceRule::make_order(const Scene& at) {
   } else {
     flex_.own_order(of.problem, of.penalties, options.aggregate, order);
   }
-  if (options.hysteresis > 0.0) hold_on(at, strict);
+  if (options.hysteresis > 0.0) favour_holders(at, strict);
 }
 
 // Sets known_ to the order of the last plan; returns whether it has all present jobs.
@@ -72,7 +73,7 @@ void InstanceRule::try_orders(const Scene& at) {
 }
 
 // Moves jobs that hold slots forward; ranks serve as keys.
-void InstanceRule::hold_on(const Scene& at, bool strict) {
+void InstanceRule::favour_holders(const Scene& at, bool strict) {
   const std::size_t n = order.size();
   rank_.resize(n);
   for (std::size_t p = 0; p < n; ++p) {

@@ -155,12 +155,12 @@ double JobTable::believed_left(std::size_t row) const {
 }
 
 // A job with nothing left, of which nothing was ever done, has not outlived its estimate.
-double JobTable::left_now(std::size_t row, double told) {
+double JobTable::left_now(std::size_t row, double stated) {
   const double believed = believed_left(row);
-  const bool outlives = told == 0.0 && believed >= kWorkRange.least;
+  const bool outlives = stated == 0.0 && believed >= kWorkRange.least;
   if (outlives && !outlived[row]) outliving_.push_back(id[row]);
   outlived[row] = outlives ? 1 : 0;
-  return outlives ? believed : told;
+  return outlives ? believed : stated;
 }
 
 void JobTable::tidy() {

@@ -11,10 +11,13 @@
 #include "malleable/policy/registry.hpp"
 
 namespace malleable {
+// Decisions that hold for a period. A slot-period is one slot for one period; apparent cost is work
+// over weight, times how soon a job becomes late; left_ is the work left as it is believed.
 namespace {
 
-// Spreads of sizes: from kMuch an order by sizes is worse than equal shares, from kSome deadlines
-// cannot be tested, and below kLittle estimates count as exact.
+// Spreads of sizes (the deviation of the logarithm of work over estimate): from kMuch an order by
+// sizes is worse than equal shares, from kSome deadlines cannot be tested, and below kLittle
+// estimates count as exact.
 constexpr double kMuch = 0.75, kSome = 0.4, kLittle = 0.2;
 
 }  // namespace
@@ -117,7 +120,7 @@ bool Periodic::goes_by_cost(const Scene& at) const {
 }
 
 // Whether some job is late in any schedule, or sizes are too uncertain to tell.
-bool Periodic::somebody_late(const Scene& at) const {
+bool Periodic::any_late(const Scene& at) const {
   if (history_.spread() > kSome) return true;
   const JobTable& jobs = at.jobs;
   for (std::size_t r = 0; r < jobs.rows(); ++r) {
@@ -232,7 +235,7 @@ void Periodic::decide(Scene& at, InstanceRule& by) {
   if (priced(at) && !shares_equally(at)) {
     by.order.clear();
     share_by_price(at, by.of.share);
-  } else if (goes_by_cost(at) && somebody_late(at)) {
+  } else if (goes_by_cost(at) && any_late(at)) {
     by.order.clear();
     share_by_cost(at, by.of.share);
   } else {
@@ -253,7 +256,7 @@ void Periodic::make_turns(const Scene& at, InstanceRule& by) {
   } else if (priced(at)) {
     const auto value = values(at);
     for (std::size_t r = 0; r < n; ++r) key_[r] = slot_periods(left_[r], at.period) / value[r];
-  } else if (goes_by_cost(at) && somebody_late(at)) {
+  } else if (goes_by_cost(at) && any_late(at)) {
     make_cost_keys(at, periodic_jobs(at));
   } else if (!by.order.empty()) {
     for (std::size_t p = 0; p < n; ++p) key_[by.order[p]] = static_cast<double>(p);

@@ -9,6 +9,7 @@
 
 namespace malleable {
 
+// Jobs of a program whose speed-up is learnt from what its jobs do; -1: a job has no program.
 void Programs::check(const JobsView& jobs, std::span<const std::int64_t> programs) {
   if (programs.empty()) return;
   check_length("program", programs.size(), jobs.size(), "work");

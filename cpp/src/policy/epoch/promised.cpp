@@ -6,6 +6,8 @@
 
 namespace malleable {
 
+// Each new job is promised an end (policy/promised_ends); `predictable` is the error that is aimed
+// at, as a part of the time promised.
 void Promised::check(const EpochOptions& options) {
   check_amount("predictable", *options.predictable, kRateRange);
   const bool steady = options.aggregate == Aggregate::kSum && info(options.kind).steady;

@@ -327,7 +327,7 @@ std::vector<std::int64_t> Start::order(const Scene& at) {
 }
 
 bool Start::overloaded() const { return inner_->overloaded(); }
-void Start::expect_nobody() { inner_->expect_nobody(); }
+void Start::expect_nobody() { inner_->expect_no_arrivals(); }
 
 void Start::state(State& s) {
   if (s.reading()) inner_ = std::make_unique<Epoch>(0, EpochOptions{});

@@ -4,6 +4,7 @@
 
 namespace malleable {
 
+// The sizes of ended jobs, program by program, from which the work left of others is guessed.
 void UnknownSizes::finish(const Scene& at, std::size_t row, std::int64_t program) {
   const JobTable& jobs = at.jobs;
   const double from =

@@ -1,6 +1,7 @@
 // Smith's ratio, less for jobs that cannot catch up later: W / r over A + W / M, W being the work
-// left, r the rate at which the penalty rises, M the maximum, and A half of the time of all work on
-// all slots, rounded to steps of a fifth, so that keys stay while it moves little. One pass, O(J).
+// left, r the rate at which the penalty rises, M the job's most slots, and A half of the time of
+// all work on all slots, rounded to steps of a fifth, so that keys stay while it moves little. One
+// pass, O(J) for J jobs.
 //
 // A slot costs the waiting of all other jobs, and this cost falls as they end. For a short job the
 // cost falls little while it runs, so Smith's ratio decides. A job that takes longer alone than all

@@ -1,5 +1,5 @@
-// Changes of slots that cost their jobs time (model/restarts): a decision of any rule keeps only
-// the changes that gain more than they cost.
+// Changes of slots that cost their jobs time (a job's restart, model/restarts.hpp): a decision of
+// any rule keeps only the changes that gain more than they cost.
 //
 // A rule says where slots are best, but not by how much. A change gains a running job a part of its
 // time, in proportion to the square of the relative change, because losses are flat near the best
@@ -11,7 +11,7 @@
 // give them. All other jobs keep their slots.
 //
 // A second counts by the weight of its job (stretch: over its size), for every objective. O(J log
-// J) for the jobs whose slots change; no work while all changes are free.
+// J) for the J jobs whose slots change; no work while all changes are free.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class CostlyMoves {
   struct Move {
     Index row;
     std::int64_t slots;  // that change hands
-    double gain;         // of who takes them; a loss: of who gives them
+    double gain;         // of the job that takes them; the loss of a job that gives them
     double each() const { return gain / static_cast<double>(slots); }
   };
   double seconds(const Scene& at, std::size_t row, std::int64_t slots) const;

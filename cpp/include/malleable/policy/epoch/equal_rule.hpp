@@ -1,5 +1,6 @@
-// Equal shares while all jobs have work and minima fit: integer water-filling from the last level.
-// O(J), without an instance (kernel whole_level).
+// Equal shares (FAIR) while all jobs have work and minima fit: the largest number of slots that all
+// J jobs can have, within their minima and maxima (kernel/whole_level.hpp), sought from that of the
+// last decision (the level). O(J).
 #pragma once
 
 #include "malleable/policy/epoch/scene.hpp"

@@ -1,6 +1,7 @@
-// The flows of a decision as an instance for plans: their terms, their jobs (finished jobs too,
-// joined phases as one), and the plan that continues an order. O(jobs + parents); a plan costs
-// O(jobs log jobs) for each order or candidate (policy/flowflex).
+// The flows of a decision as an instance for plans: their terms (arrival, weight, deadline, SLA
+// steps), their jobs (finished jobs, too; joined phases as one: a second phase that may run
+// although the first has not ended), and the plan that continues an order. O(jobs + parents); a
+// plan costs O(jobs log jobs) for each order or candidate (policy/flowflex).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ class FlowInstance {
   Penalties penalties;
 
   // Fills the terms of `rows`.
-  void look(const FlowScene& at);
+  void fill_terms(const FlowScene& at);
   // Fills the terms, the jobs and the problem.
   void build(const FlowScene& at);
   void build_all(const FlowScene& at);

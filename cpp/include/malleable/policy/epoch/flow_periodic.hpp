@@ -1,9 +1,9 @@
 // A decision over flows that is held for a period: a job that waits for another starts at the next
 // decision at the earliest, so a flow takes at least as many periods as its longest path has jobs.
 // Jobs that cannot wait for a period without making their flow end later go first, in the order of
-// flows; then the others, by slack; each gets up to whole slot-periods (kernel slot_periods). Slots
-// left over go to flows that end within the period, then to jobs that do. O(jobs + parents + R log
-// R) beside the order of flows, R jobs being ready.
+// flows; then the others, by slack; each gets up to whole slot-periods of its work (one slot for
+// one period, kernel/slot_periods.hpp). Slots left over go to flows that end within the period,
+// then to jobs that do. O(jobs + parents + R log R) beside the order of flows, R jobs being ready.
 #pragma once
 
 #include <cstdint>

@@ -2,11 +2,12 @@
 // file (flow_rule_*.cpp):
 //
 // - order: the cheapest of several orders (policy/flow_order). While there are few jobs, or with an
-// effort, orders are compared by the lists that they make; with an effort the order of a whole plan
-// is compared, too. O(F log F), or O(jobs log jobs) for each order that is compared or planned.
-// - planned: the literal policy, which follows a new whole plan in every decision.
+// effort, orders are compared by the lists that they make (ready jobs get slots flow by flow); with
+// an effort the order of a whole plan is compared, too. O(F log F) for F flows, or O(jobs log jobs)
+// for each order that is compared or planned.
+// - planned: FlowFlex as printed, which follows a new whole plan in every decision.
 // - fifo: by arrival. O(F log F).
-// - fair: one water-filling over all ready jobs. O(jobs).
+// - fair: equal slots for all ready jobs. O(jobs).
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ class FlowRule {
   // slots that become free.
   virtual void serve(FlowShares& to, std::span<const Index> order,
                      std::vector<std::int64_t>& turns);
-  // By place in the last order: prices, if the order is one of prices, which stay while a flow does
-  // not change.
+  // By place in the last order: prices (work left over weight, policy/flow_front), if the order is
+  // one of prices, which stay while a flow does not change.
   virtual std::span<const double> prices() const { return {}; }
   // The plan that the last decision follows, or null.
   virtual const FlowPlan* planned() const { return nullptr; }

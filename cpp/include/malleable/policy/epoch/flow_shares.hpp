@@ -15,14 +15,15 @@ struct FlowShares {
   FlowScene& at;
   double free = static_cast<double>(at.slots);
 
+  // Gives the job free slots, until it has `most`.
   void hand(Job& job, double most);
   // Gives a slot to every ready job without work that has done none, as long as there are slots.
   // Returns whether there is such a job.
-  bool hold();
+  bool serve_empty();
   // Hands free slots down the order of flows: each job up to its maximum, or to `limit` (by row) if
   // given.
   void fill(std::span<const Index> ordered, std::span<const std::int64_t> limit = {});
-  // Then to jobs without work that has done none.
+  // Then to jobs without work that have done none.
   void serve_spent(std::span<const Index> ordered);
   // Splits the slots of joined phases by the work that each has left, within their maxima.
   void split_phases();

@@ -2,7 +2,7 @@
 //
 // Flows stand in the order in which they came, each with its jobs, so that ids, which are never
 // used twice, rise along them and a flow or a job is found by bisection. A flow that has left is
-// removed at once. Derived data of a flow (flow_study) stand beside the data of callers, and
+// removed at once. Derived data of a flow (epoch/flow_study) stand beside the data of callers, and
 // changed flows are marked. O(1) for each added row; a call that makes flows leave moves the
 // others, O(flows).
 //
@@ -65,8 +65,8 @@ class FlowTable {
     SpeedupColumns speedup = {};          // of jobs; empty: all are linear
     bool leaves = false, touched = true;  // touched: derived data must be computed again
     bool fresh = true;                    // added since the last decision
-    // Derived: volume and alone as in FlowProblem; ready jobs without work that has done none; jobs
-    // that can run, longest path first.
+    // Derived: all work left; the larger of its critical path and its work on all slots [s]; ready
+    // jobs without work that have done none; jobs that can run, longest path first.
     double volume = 0.0, alone = 0.0;
     Index held = 0;
     std::vector<Index> queue = {};

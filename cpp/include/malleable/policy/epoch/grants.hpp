@@ -52,7 +52,7 @@ class alignas(kLine) Grants {
   void state(State& s);
 
  private:
-  struct Affected {
+  struct Affected {  // a row whose slots may have changed in this decision
     Index row;
     std::int64_t before;
   };
@@ -79,8 +79,8 @@ class alignas(kLine) Grants {
   void reset_all(const JobTable& jobs, std::span<const std::int64_t> ids);
 
   LineVector<std::int64_t> given_;
-  LineVector<std::uint8_t> changed_, marked_;
-  // ids of jobs whose slots may differ from the minimum
+  LineVector<std::uint8_t> changed_, marked_;  // by row; marked_: it is in affected_
+  // ids of jobs that were chosen, and of jobs whose minimum changed: their slots may differ from it
   LineVector<std::int64_t> winners_, touched_;
   LineVector<Affected> affected_;
   LineVector<Chosen> chosen_;

@@ -1,5 +1,5 @@
-// The jobs of an Epoch as an instance for plans and orders, and the slots that jobs without work
-// keep. It is built for one decision and kept for questions about it. O(J).
+// The jobs of an Epoch as an instance (Problem) for plans and orders, and the slots that jobs
+// without work keep. It is built for one decision and kept for questions about it. O(J) for J jobs.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ class Instance {
   // Sets the slots of jobs without work aside in `kept`, and returns the instance of all others.
   // Plans ignore jobs without work, because these count as ending now.
   const Problem& set_kept_aside(const Scene& at);
-  // Writes the first layer of the packing in this order into `share`.
+  // Writes the slots now into `share`: minima to all jobs, then the rest in this order.
   void decide_by_order(const Problem& by, std::span<const Index> order);
 
  private:

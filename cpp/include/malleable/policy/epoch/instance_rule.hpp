@@ -3,10 +3,10 @@
 // Orders that need more than a key per job are built by sorting, O(J log J): the objective's own
 // order; with strict deadlines the order of FLEX's plan; with an effort that of the best plan; for
 // sums over few jobs the best of several (policy/order_choice). Maxima of many jobs need no order,
-// because their level decides which jobs get slots (see level_rule.hpp). FAIR and WDEQ share by
-// water-filling. While some job's speed-up is not linear, the policy concave decides. Plan, value
-// and bound of the last decision are computed on request. Policies: flex, baseline, concave;
-// kernels: water_filling, demand_bound.
+// because the least value that the maximum can have sets each job a deadline, and with it its
+// urgency (epoch/level_rule.hpp). FAIR and WDEQ share by water-filling. While some job's speed-up
+// is not linear, policy/concave decides. Plan, value and bound of the last decision are computed on
+// request. Policies: flex, baseline, concave; kernels: water_filling, demand_bound.
 #pragma once
 
 #include <optional>
@@ -60,7 +60,7 @@ class InstanceRule {
   Concave::Task task(const Scene& at) const;
   void try_orders(const Scene& at);
   bool know_order(const Scene& at);
-  void hold_on(const Scene& at, bool strict);
+  void favour_holders(const Scene& at, bool strict);
   void decide_concave(const Scene& at, const Problem& beside);
   bool share_by_level(const Scene& at, const Problem& by);
   bool levelled(const Scene& at) const;
@@ -74,9 +74,9 @@ class InstanceRule {
   WaterFilling water_filling_;
   KeySort sorter_;
   PrioritySelection selection_;
-  std::vector<double> rank_, room_;
-  double level_ = -kInfinity;    // level of a maximum in the last decision
-  std::optional<Plan> planned_;  // plan that the last decision follows
+  std::vector<double> rank_, room_;  // workspace: keys, and slots beyond minima
+  double level_ = -kInfinity;        // level of a maximum in the last decision
+  std::optional<Plan> planned_;      // plan that the last decision follows
   // The order of the last plan that was searched for, as ids and as rows.
   std::vector<std::int64_t> known_ids_;
   std::vector<Index> known_;

@@ -3,7 +3,8 @@
 // Ids rise and are never used twice; the last row moves to where one is removed, or, in a stable
 // table, the rows behind it close up. Other classes that keep columns by row apply the same
 // `RowsGone`. A row is found by its id through pages, which are dropped when all their ids are
-// gone. O(1) a job, except that removals of a stable table take O(J); allocates nothing once warm.
+// gone. O(1) a job, except that removals of a stable table of J jobs take O(J); allocates nothing
+// once warm.
 #pragma once
 
 #include <algorithm>
@@ -69,8 +70,8 @@ class JobTable {
   // Speed-ups of all jobs; empty while all are linear.
   std::vector<double> exponent;
   std::vector<std::vector<double>> rates;
-  // [slot-seconds at speed 1] The work done by time `since`, which is updated when the slots of the
-  // job change.
+  // The work done by time `since`, which is updated when the slots of the job change: in
+  // slot-seconds, or what one slot does in as many seconds if the speed-up is below linear.
   std::vector<double> done, since;
   // The job has outlived its estimate: `work` is then estimated from the work done.
   std::vector<std::uint8_t> outlived;
@@ -132,6 +133,7 @@ class JobTable {
   void move(std::size_t row, double now, std::int64_t from, std::int64_t to) {
     if (!restart.empty()) ready[row] = now + restart[row].cost(from, to);
   }
+  // Counts the work done until now with `given` slots.
   void serve(std::size_t row, double now, std::int64_t given) {
     done[row] = done_by(row, now, given);
     since[row] = now;
@@ -203,7 +205,7 @@ class JobTable {
 
  private:
   static constexpr std::size_t kPage = 4096;
-  struct Page {
+  struct Page {  // of kPage ids
     std::vector<Index> rows;
     std::size_t live = 0;
   };
@@ -212,10 +214,10 @@ class JobTable {
     return pages_[static_cast<std::size_t>(of) / kPage].rows[static_cast<std::size_t>(of) % kPage];
   }
   double believed_left(std::size_t row) const;
-  double left_now(std::size_t row, double told);
-  // The work left that counts if a caller says that `told` is left.
-  double stated_left(std::size_t row, double told) {
-    return told > 0.0 && !outlived[row] ? told : left_now(row, told);
+  double left_now(std::size_t row, double stated);
+  // The work left that counts if a caller says that `stated` is left.
+  double stated_left(std::size_t row, double stated) {
+    return stated > 0.0 && !outlived[row] ? stated : left_now(row, stated);
   }
   void set_work(std::size_t row, double left) {
     all_work_error_ += all_work + left;

@@ -1,8 +1,9 @@
 // Rules that decide by one priority key per job, updated as jobs change.
 //
-// A decision is a pass over the keys and a selection, O(J). It rewrites only rows that gain or lose
-// slots, and allocates nothing once warm. Each rule has its own file; objective, policy and the
-// kinds of the jobs select the rule (make_key_rule).
+// A decision is a pass over the keys and a selection (minima to all, then the rest by key), O(J)
+// for J jobs. It rewrites only rows that gain or lose slots, and allocates nothing once warm. Each
+// rule has its own file; objective, policy and the kinds of the jobs select the rule
+// (make_key_rule).
 #pragma once
 
 #include <memory>

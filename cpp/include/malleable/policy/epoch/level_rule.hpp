@@ -1,14 +1,16 @@
-// Maxima of penalties that are all lines: the latest start for the deadlines of the optimal level.
+// Maxima of penalties that are all lines. A level is a value of the maximum; it sets each job a
+// deadline. Slots go by the latest start (from which a job needs its maximum all the time) for the
+// deadlines of the least level that can be reached.
 //
 // Such slots begin an optimal schedule. Let t be the first time before which the work that the
-// deadlines force (kernel demand_bound) fills all slots. To stay at the level, jobs that are past
-// their latest start at t must share now what minima leave. Together they can use it all, and their
-// latest starts come before those of all others. A job whose latest start is now must get its
+// deadlines force (kernel/demand_bound.hpp) fills all slots. To stay at the level, jobs that are
+// past their latest start at t must share now what minima leave. Together they can use it all, and
+// their latest starts come before those of all others. A job whose latest start is now must get its
 // maximum, and comes first.
 //
-// Each row keeps its line, and the level is found from the last one without an instance (kernel
-// linear_level). Three or four passes, O(J). The order of the jobs that get no slots is computed
-// only on request (instance_rule).
+// Each row keeps its line, and the level is found from the last one (kernel/linear_level.hpp).
+// Three or four passes, O(J) for J jobs. The order of the jobs that get no slots is computed only
+// on request (epoch/instance_rule).
 #pragma once
 
 #include <vector>

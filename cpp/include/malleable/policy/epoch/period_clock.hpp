@@ -1,8 +1,8 @@
 // How long the decisions of an epoch hold, and the load that a loop with periods shows. It serves
 // tables of flows, of map-shuffle jobs and of map-reduce jobs.
 //
-// Arriving work is counted in whole slot-periods, separately for each kind of slots; policies
-// compute how many these are (kernel/slot_periods). O(1) a call.
+// Arriving work is counted in whole slot-periods (one slot for one period), separately for each
+// kind of slots; policies compute how many these are (kernel/slot_periods). O(1) a call.
 #pragma once
 
 #include <array>
@@ -48,6 +48,7 @@ class PeriodClock {
   void state(State& s) { s(usual_, period_, now_, load_); }
 
  private:
+  // the period of decisions without their own; period and time of the last decision
   double usual_ = 0.0, period_ = 0.0, now_ = -kInfinity;
   std::array<PeriodHistory, 2> load_;
 };

@@ -1,12 +1,13 @@
 // Decisions that the caller holds for a period: a wrapper of all other rules.
 //
-// FLEX with sums of response, completion, stretch and lateness decides by prices (kernel
-// period_prices); if sizes err much, it shares like FAIR. With maxima, with tardy weight or strict
-// deadlines, and with tardiness if all deadlines can be met, it decides by deadlines (kernel
-// period_levels), as long as sizes are right. In all other cases the rule without a period decides,
-// with maxima cut to whole slot-periods, an order that looks ahead in whole slot-periods, and the
-// slots left over for jobs that end sooner by them (kernel slot_periods). O(J) beside that. Sums of
-// tardiness need no instance, because keys give their order, apparent cost.
+// FLEX with sums of response, completion, stretch and lateness decides by prices of slot-periods
+// (one slot for one period; kernel/period_prices.hpp); if sizes err much, it shares like FAIR. With
+// maxima, with tardy weight or strict deadlines, and with tardiness if all deadlines can be met, it
+// decides by deadlines (kernel/period_levels.hpp), as long as sizes are right. In all other cases
+// the rule without a period decides, with maxima cut to whole slot-periods, an order that looks
+// ahead in whole slot-periods, and the slots left over for jobs that end sooner by them
+// (kernel/slot_periods.hpp). O(J) for J jobs beside that. Sums of tardiness go by keys, apparent
+// cost: work over the rate at which the penalty rises, postponed while the latest start is ahead.
 //
 // The work left of a job that outlives its estimate is a part of the work it has done; with equal
 // shares, its expectation under a log-normal error with the spread seen so far (period_history).
@@ -54,7 +55,7 @@ class Periodic {
   bool shares_equally(const Scene& at) const;
   bool priced(const Scene& at) const;
   bool goes_by_cost(const Scene& at) const;
-  bool somebody_late(const Scene& at) const;
+  bool any_late(const Scene& at) const;
   std::span<const double> values(const Scene& at);
   double coming_value(const Scene& at) const;
   PeriodicJobs periodic_jobs(const Scene& at);
@@ -67,7 +68,7 @@ class Periodic {
   void make_turns(const Scene& at, InstanceRule& by);
 
   PeriodHistory history_;
-  bool expects_ = true;
+  bool expects_ = true;  // jobs will come
   PeriodPrices prices_;
   PeriodLevels levels_;
   LeftOverSlots left_over_;

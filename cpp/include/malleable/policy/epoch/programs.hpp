@@ -30,7 +30,7 @@ class Programs {
   // Learns from the work until `now` with the slots of the last decision; and notes the work left
   // after a decision.
   void observe(Scene& at, double now);
-  void note(const JobTable& jobs) {
+  void note_work(const JobTable& jobs) {
     if (!program_.empty()) work_then_ = jobs.work;
   }
   // The learnt rates of 1, 2, ... `most` slots of a program.

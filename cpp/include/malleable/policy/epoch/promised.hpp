@@ -1,4 +1,5 @@
-// Decisions that promise each job an end when it comes, and keep it (policy/promised_ends).
+// Decisions that promise each job an end when it comes, and keep it: policy/promised_ends has the
+// method, this wraps it for an Epoch.
 #pragma once
 
 #include <vector>

@@ -31,7 +31,7 @@ struct EpochOptions {
   // Work is unknown, and is guessed from the work done (epoch/unknown_sizes).
   bool unknown = false;
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
-  // costs O(J).
+  // costs O(jobs).
   bool stable = false;
   // FLEX, sums: with at most this many jobs several orders are tried, which takes a millisecond.
   std::size_t few = 256;
@@ -50,7 +50,7 @@ struct Scene {
   CustomPenalty custom = nullptr;
   JobTable jobs;
   Grants grants;
-  ComingJobs coming;
+  ComingJobs coming;  // how many jobs come later
   // Properties of the policy.
   bool ignores_minima = false;
   bool started = false;  // all jobs have their minima, which fit
@@ -88,6 +88,7 @@ struct Scene {
                                        : std::span<const double>();
   }
 
+  // Sets the properties of the policy.
   void look_up();
   void state(State& s);
 };

@@ -26,6 +26,7 @@ void overwrite(T& own, std::span<const Given> column, std::size_t k) {
   if (!column.empty()) own = column[k];
 }
 
+// `Kinds`: of slots (2: maps and reduces, or map and shuffle stations).
 template <typename Job, std::size_t Kinds>
 class EpochTable {
  public:
@@ -77,7 +78,7 @@ class EpochTable {
   bool has(Index row) const { return ids_.has(row); }
   std::int64_t id_of(Index row) const { return ids_.id_of(row); }
 
-  AssignedSlots<Kinds> held;
+  AssignedSlots<Kinds> held;  // by the last decision
 
   void state(State& s) { s(jobs_, ids_, held); }
 

@@ -1,12 +1,13 @@
 // Unknown sizes: guesses the work left of a job from the work that it has done, for any rule.
 //
-// Work done has levels that double (kernel/gittins). The work left is the inverse of the Gittins
-// index of the level: the work that it takes, for each job that ends, to serve jobs of this level
-// as long as that pays. The index is learnt from ended jobs, separately for each program, and for
-// all jobs without a program. Before any job has ended, the index halves from level to level, so
-// jobs with the least work done come first, and jobs of one level in the order of arrival. All
+// Work done has levels that double (kernel/gittins.hpp). The work left is the inverse of the
+// Gittins index of the level (the largest ratio, over times to stop, of the chance to end by then
+// to the work until then): the work that it takes, for each job that ends, to serve jobs of this
+// level as long as that pays. The index is learnt from ended jobs, separately for each program, and
+// for all jobs without a program. Before any job has ended, the index halves from level to level,
+// so jobs with the least work done come first, and jobs of one level in the order of arrival. All
 // levels below the smallest size so far are one level. So slots move if jobs come, end, or reach
-// another level, and hardly at other times. O(J) a decision.
+// another level, and hardly at other times. O(J) a decision for J jobs.
 #pragma once
 
 #include <algorithm>
