@@ -1,4 +1,4 @@
-"""A loop of your own on nodes that are unlike: the adaptive paper's system says which task a slot starts."""
+"""A loop of your own on nodes of unlike speeds: the adaptive scheduler of Rasooli and Down 2011 starts tasks."""
 
 import heapq
 
@@ -6,11 +6,12 @@ import numpy as np
 
 import malleable as mb
 
-# The adaptive paper's example: two classes, two nodes.
+# The example of that paper: two classes of jobs (arrivals a second), and how many jobs of each class (row) each
+# of two nodes (column) can do in a second.
 found = mb.match_classes([2.45, 2.45], [[9, 5], [2, 1]])
 print(f"lambda {found.growth:.4f}, suggested by node {[own.tolist() for own in found.sets()]}")
 
-# Two slow nodes and a fast one; "etl" takes no profit from the fast one, as the loop finds out.
+# Two slow nodes and a fast one; "etl" is no faster on the fast one, as the loop finds out.
 cluster = mb.Cluster(
     [{"name": "slow", "count": 2, "map_slots": 2}, {"name": "fast", "map_slots": 2, "rate": 4.0}],
     users=[{"name": "ann", "minimum": 1, "priority": 2}],

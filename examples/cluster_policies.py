@@ -1,4 +1,4 @@
-"""FLEX, FAIR, FIFO and a policy of one's own on a cluster of two kinds of nodes, task by task."""
+"""FLEX, FAIR, FIFO and your own policy on a cluster of two kinds of nodes, task by task."""
 
 import numpy as np
 

@@ -4,7 +4,7 @@ import numba
 
 import malleable as mb
 
-GRACE = 20.0  # seconds that nobody minds
+GRACE = 20.0  # seconds that cost nothing
 
 
 @numba.cfunc("float64(int64, float64)")

@@ -1,4 +1,4 @@
-"""Map and reduce in slots: one of the ASRPT paper's workloads, a trace, and a loop of one's own.
+"""Map and reduce tasks in time steps: a workload of Zheng et al. 2013 (ASRPT), a trace, and a loop of your own.
 
 The trace is a SWIM file of the folder that the environment variable MALLEABLE_TRACES names, if any.
 """
@@ -16,7 +16,7 @@ for preemptive in (True, False):
     print("preemptive" if preemptive else "non-preemptive")
     for policy, summary in result.summary.items():
         print(
-            f"  {policy:6} mean flow {summary['mean_response']:5.2f} slots, "
+            f"  {policy:6} mean flow {summary['mean_response']:5.2f} steps, "
             f"{summary['ratio']:.2f} x the SRPT bound, {summary['tight_ratio']:.2f} x ours"
         )
 

@@ -23,7 +23,7 @@ for policy, s in mb.simulate(batch, policy=["max-srpt", "split-srpt", "best"]).s
     )
 
 
-# Sizes that err: loads and errors on all cores.
+# Sizes with log-normal errors (standard deviations in `estimates`): all combinations on all cores.
 def jobs_of(seed, load):
     return mb.MapShuffleStream(20_000, load)
 

@@ -1,4 +1,4 @@
-"""Penalties of one's own for the tests: functions at the top level of a module, so that they pickle."""
+"""Custom penalties for the tests: functions at the top level of a module, so that they pickle."""
 
 import math
 

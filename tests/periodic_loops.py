@@ -1,4 +1,5 @@
-"""Loops that hold decisions for a period, exact in between: map and shuffle phases, and slots of time.
+"""Loops that hold decisions for a period, exact in between: jobs of map and shuffle phases, and tasks in
+time steps (the slotted model).
 
 Slow and obvious. `benchmarks.rivals.loops` has those of jobs and of flows.
 """
@@ -88,8 +89,8 @@ def hold_phases(jobs, slots, rule, period):
 
 
 def hold_slots(jobs, machines, epoch, held, period):
-    """Mean response of (arrival, maps, reduce tasks' slots): a slot is a second, a machine that is
-    granted runs waiting tasks of its job one after the other for ``held`` slots."""
+    """Mean response of (arrival, maps, reduce tasks' steps): a step is a second, a machine that is
+    granted runs waiting tasks of its job one after the other for ``held`` steps."""
     left, total = {}, 0.0
     waiting = list(jobs)
     now = 0

@@ -1,4 +1,4 @@
-"""The prose checker of `make lint`: ``python -m tests.prose`` reads pages, public docstrings and comments.
+"""The prose checker of `make lint`: ``python -m tests.prose`` reads pages, docstrings and comments.
 
 Rules of our own (`OWN`), each with what to write instead, and rules of proselint about plain words. A page
 is read without its code: blocks are left out, spans are one word.
@@ -115,13 +115,11 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
-    """First line and text of every docstring of what has no underscore before its name, without examples."""
+    """First line and text of every docstring, without examples."""
     tree = ast.parse(source)
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name.startswith("_"):
-            continue
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             if text := ast.get_docstring(node, clean=False):
                 yield node.body[0].lineno, text.partition("Examples\n")[0]
@@ -137,13 +135,17 @@ def comments(source: str, mark: str) -> Iterator[tuple[int, str]]:
         yield source.count("\n", 0, found.start()) + 1, lines
 
 
-def comment_faults() -> Iterator[str]:
-    """What comments of the package and the core say against `OWN`."""
+def source_faults() -> Iterator[str]:
+    """What comments of the package and the core, and docstrings that are no reference, say against `OWN`."""
     rules = [_own(name, *rule) for name, rule in OWN.items()]
+    reference = public_files()
     for folder, suffixes, mark in (("src", (".py",), "#"), ("cpp", (".hpp", ".cpp", ".h"), "//")):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in suffixes:
-                for first, text in comments(path.read_text(encoding="utf-8"), mark):
+                source = path.read_text(encoding="utf-8")
+                internal = path.suffix == ".py" and path not in reference
+                said = docstrings(source) if internal else ()
+                for first, text in (*comments(source, mark), *said):
                     for line, rule, words, advice in faults(text, rules):
                         shown = path.relative_to(ROOT)
                         yield f"{shown}:{first + line - 1}: {rule}: {words[:60]!r}: {advice}"
@@ -188,7 +190,7 @@ def main() -> int:
                 count += 1
                 shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
                 print(f"{shown}:{first + line - 1}: {rule}: {words[:60]!r}: {advice}")
-    for fault in () if asked.files else comment_faults():
+    for fault in () if asked.files else source_faults():
         count += 1
         print(fault)
     print(f"{count} found" if count else "Nothing found.")

@@ -1,6 +1,6 @@
 """Every object that keeps state, and random calls that are right: for tests that hold for all of them.
 
-A `Kind` makes an object and takes steps with it. What it must remember of its calls (ids, counts) is in
+A `Kind` makes an object and takes steps with it. What tests must remember of its calls (ids, counts) is in
 ``memory``, which can be copied like the object itself.
 """
 
@@ -166,7 +166,7 @@ def flow_step(epoch, memory, rng):
     ]
 
 
-def overlap_step(epoch, memory, rng):
+def tandem_step(epoch, memory, rng):
     memory["now"] += float(rng.uniform(0, 1))
     now, ids = memory["now"], memory["ids"]
     call = rng.integers(5)
@@ -305,13 +305,13 @@ KINDS = [
     Kind("flow-phases", lambda: mb.FlowEpoch(6, ready_fraction=0.3), flow_step),
     Kind("flow-fair", lambda: mb.FlowEpoch(6, policy="fair"), flow_step),
     *(
-        Kind(f"tandem-{policy}", lambda p=policy: mb.TandemEpoch((4, 3), p), overlap_step)
+        Kind(f"tandem-{policy}", lambda p=policy: mb.TandemEpoch((4, 3), p), tandem_step)
         for policy in ("max-srpt", "split-srpt", "two-srpt", "fcfs")
     ),
     Kind(
         "tandem-literal",
         lambda: mb.TandemEpoch((4, 3), conserving=False),
-        overlap_step,
+        tandem_step,
     ),
     *(
         Kind(f"slotted-{p}", lambda p=p: mb.SlottedEpoch(6, p, step_seconds=2.0), slotted_step)

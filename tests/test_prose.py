@@ -57,3 +57,8 @@ def test_code_is_not_read_and_lines_are_right():
 def test_comments_keep_the_rules_alone_on_a_line_and_behind_code(code):
     ((_, text),) = prose.comments(code, "//")
     assert list(prose.faults(text, RULES))
+
+
+def test_docstrings_of_private_functions_are_read_too():
+    source = '"""It runs."""\n\ndef _look():\n    """We shall see."""\n'
+    assert [text for _, text in prose.docstrings(source)] == ["It runs.", "We shall see."]

@@ -1,4 +1,4 @@
-"""Loops over flows, phases and slots of time say, too, that what keeps coming is more than there is."""
+"""Loops over flows, phases and time steps say, too, that what keeps coming is more than there is."""
 
 import copy
 import pickle

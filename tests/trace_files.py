@@ -1,4 +1,4 @@
-"""Real traces, which are not part of the project: tests that need one are skipped without it."""
+"""Paths of real traces, which are not part of the project: tests that need one are skipped without it."""
 
 import os
 from pathlib import Path

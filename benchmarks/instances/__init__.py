@@ -1,7 +1,7 @@
 """Every instance that a measurement names: its generator, its parameters and its seeds.
 
 Each module says at its top what it has: `speed` (what kernels, epochs and simulators are timed on, and the
-papers' generators), `loops` (jobs and flows that come while somebody decides), `events` (many worlds for
+papers' generators), `loops` (jobs and flows that come while decisions are made), `events` (many worlds for
 loops that ask at every event), `tables` (large, with deadlines), `clusters` (tasks on nodes), `workflows`
 (DAGs of real traces), `dags` (whose tasks slow each other), `research` (files of research), `samples`
 (workflows for Snakemake), `gpus` (measured speed-ups), `sleeps` (live runs), `hpc` (rigid and malleable jobs

@@ -310,7 +310,7 @@ def changing_times(seed: int, jobs: int = 600) -> tuple[ClusterJobs, Cluster]:
 def program_bursts(
     seed: int, alike: float = 1.0, jobs: int = 300
 ) -> tuple[ClusterJobs, Cluster, npt.NDArray[np.int64]]:
-    """Bursts of jobs of programs that nobody has seen before; and the program of each job."""
+    """Bursts of jobs of new programs; and the program of each job."""
     rng = np.random.default_rng(seed)
     program = np.repeat(np.arange(jobs), rng.integers(2, 13, jobs))[:jobs]
     tasks = np.minimum(rng.geometric(1 / 20, jobs), 200)

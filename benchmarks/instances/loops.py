@@ -69,7 +69,7 @@ def periodic_jobs(
 
 
 def periodic_errors(seed: int, sigma: float, jobs: int = 400) -> npt.NDArray[np.float64]:
-    """What somebody believes of each job's work, over the truth."""
+    """Estimates of each job's work, over the truth."""
     return np.random.default_rng([seed, 1]).lognormal(0.0, sigma, jobs)
 
 

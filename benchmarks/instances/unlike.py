@@ -69,7 +69,7 @@ UNLIKE_WORLDS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 HELD_BACK = list(UNLIKE_WORLDS)[15:]
-"""Worlds at which nobody looked while rules were chosen."""
+"""Families of instances that were not looked at while rules were chosen."""
 
 
 def unlike_objective(name: str) -> str:

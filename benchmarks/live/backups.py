@@ -3,7 +3,7 @@
     python -m benchmarks.live.backups --seeds 5
 
 The instance is `straggling_sleeps` of `benchmarks/instances`. For each seed the same jobs come at the same
-times, once with backup tasks and once without, as real processes on this machine; nobody says what tasks take.
+times, once with backup tasks and once without, as real processes on this machine; task times are not known.
 A response is the time from a job's arrival to the end of its last task. With ``--inherent`` a second attempt
 takes as long as the first one.
 """

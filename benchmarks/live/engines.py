@@ -6,7 +6,7 @@
     python benchmarks/live/engines.py dask --only rate late
 
 `at once`: ten jobs with a number of tasks each (exponential, at least 1, 700 in all), each task sleeps 2 to
-3 s (uniform), 48 slots; all are submitted at the start, in random order, and nobody says what tasks take.
+3 s (uniform), 48 slots; all are submitted at the start, in random order, and the times of tasks are not known.
 `arrivals`: the same jobs come one after the other, after gaps (exponential) in which the slots could do a
 job of mean size. The engine's own order: each job is handed over whole when it comes (`client.map`, a job
 of HyperQueue), and the engine is left alone. A response ends with the last task of its job, by the clock of

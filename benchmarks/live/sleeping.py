@@ -3,7 +3,7 @@
     python benchmarks/live/sleeping.py --seeds 5
 
 Each job has a number of tasks (exponential, at least 1, 350 in all), each task sleeps 2 to 3 s (uniform).
-All jobs come at once, in random order; nobody says what tasks take. For each seed, one after the other, the
+All jobs come at once, in random order; task times are not known. For each seed, one after the other, the
 same tasks run under `malleable run` (sum:response), in the order of submission (``--policy fifo``), and from
 one list in one GNU parallel where it is on the PATH. The fluid optimum is the lower bound of a plan that
 knows all seconds and divides tasks at will: no schedule is better. Responses count from the first start.

@@ -4,7 +4,7 @@
 
 One table a section. Of each instance: ours (what a user gets by default first, then what else we have), with
 the ratio to the best rival in brackets, ``!`` where a rival wins; every rival, ``*`` where it beats all of
-ours; floors, which nobody can have or reach (right sizes, lower bounds); of all draws the worst ratio of the
+ours; floors, which no rule can have or reach (right sizes, lower bounds); of all draws the worst ratio of the
 default to the best rival; processor seconds of one run of each rule, in the order of the columns.
 Exit status 1: a rule crashed; what was measured is printed.
 

@@ -1,6 +1,9 @@
-"""The plainest rules that could win, each in a few lines that anybody can read.
+"""The plainest rules that could win, each in a few plain lines.
 
-None uses the package: what they share with it is the call, ``rule(state, now) -> slots`` (`loops`).
+None uses the package. Each is a call ``rule(state, now) -> slots``; `loops` simulates it. The state has columns
+with an entry for each job that is here: ``ids`` (its row), ``work`` (left, by its estimate), ``size`` (original
+work), ``attained`` (work done), ``max_slots``, ``weight``, ``deadline``, and for flows ``flow`` and ``ready``;
+and the numbers ``capacity`` (slots) and ``period`` (seconds for which the answer is held).
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from tests.oracles.flow_loop import fluid_loop
 State = dict[str, Any]
 
 
+# In all rules `most` is what each job can use, `given` the slots that it has got so far.
 def level(most: Any, slots: int, share: Any = 1.0) -> Any:
     """Whole numbers near min(x share, most) that add up to the slots, x the same for all."""
     if most.sum() <= slots:
@@ -85,7 +89,7 @@ def fair_capped(state: State, now: float) -> Any:
 
 
 def fair_left_over(state: State, now: float) -> Any:
-    """The same, and slots that nobody then wants end jobs earlier that end within the period."""
+    """The same, and slots that no job then wants end jobs earlier that end within the period."""
     return hand_on(fair_capped(state, now), state, left_of(state))
 
 
@@ -100,7 +104,7 @@ def srpt_capped(state: State, now: float) -> Any:
 
 
 def srpt_left_over(state: State, now: float) -> Any:
-    """The same, and slots that nobody then wants end jobs earlier that end within the period."""
+    """The same, and slots that no job then wants end jobs earlier that end within the period."""
     return hand_on(srpt_capped(state, now), state, left_of(state))
 
 
@@ -124,7 +128,7 @@ def apparent_cost(state: State, now: float) -> Any:
 
 
 def apparent_cost_capped(state: State, now: float) -> Any:
-    """The same in a loop with a period: capped, and left-over slots handed on."""
+    """The same in a loop with a period: capped to what ends a job within it, and left-over slots handed on."""
     left = np.maximum(left_of(state), 1e-12)
     slack = np.maximum(state["deadline"] - now - left / state["max_slots"], 0.0)
     key = np.log(state["weight"] / left) - slack / (2.0 * left.mean() / state["capacity"])
@@ -266,7 +270,7 @@ def equal_one_by_one(state: State, now: float) -> Any:
 
 
 def srwf(state: State, now: float) -> Any:
-    """Flows by work left, least first; within a flow the longest remaining path first."""
+    """Shortest remaining work first: flows by work left; within a flow the longest remaining path first."""
     return in_order(srwf_key(state), np.where(state["ready"], state["max_slots"], 0),
                     state["capacity"])  # fmt: skip
 
@@ -279,7 +283,7 @@ def srwf_capped(state: State, now: float) -> Any:
 
 
 def srwf_left_over(state: State, now: float) -> Any:
-    """The same, and slots that nobody then wants end jobs earlier that end within the period."""
+    """The same, and slots that no job then wants end jobs earlier that end within the period."""
     return hand_on(srwf_capped(state, now), state, left_of(state))
 
 
@@ -306,7 +310,8 @@ def longest_paths(state: State) -> Any:
     return own + behind
 
 
-# On a cluster: the state is that of a policy of one's own (`malleable.Scheduler`, Notes), phases are columns.
+# On a cluster the state is that of your own policy (`malleable.Scheduler`, Notes): arrays have a column for
+# maps and one for reduces, with ``waiting``, ``running`` and ``finished`` tasks.
 
 
 def by_pool(state: State, give: Any) -> Any:
@@ -373,7 +378,8 @@ class RightSizes:
         return by_pool(state, lambda left, most, slots: in_order(key, most, slots))
 
     def hesrpt(self, state: State, now: float) -> Any:
-        """heSRPT: share_exponent p; what a job cannot use goes to the next in the order."""
+        """heSRPT (Berg, Vesilo and Harchol-Balter 2020) with share exponent p; what a job cannot use goes to
+        the next in the order."""
         return self.steep(state, min(float(np.mean(self.p)), 0.95))
 
     def steep(self, state: State, x: float) -> Any:
@@ -382,7 +388,7 @@ class RightSizes:
         return by_pool(state, lambda left, most, slots: power_shares(key, most, slots, x))
 
     def price(self, state: State, now: float) -> Any:
-        """Shares by price (WHAM): p / (1 - p) slots for each unit of the inverse price, p by job."""
+        """Shares by price (the rule WHAM): p / (1 - p) slots for each unit of the inverse price, p by job."""
         p = np.broadcast_to(np.minimum(self.p, 0.95), len(self.seconds))[state["ids"]]
         return by_pool(state, lambda left, most, slots: level(most, slots, p / (1 - p)))
 

@@ -34,7 +34,7 @@ class Row:
     ours, rivals : sequence of str
         Names of rules: ours, the default first, then what else we have; and the rivals.
     floors : sequence of str
-        Rules that nobody can have (right sizes, a bound): for comparison, not as rivals.
+        Rules that no user can have (right sizes, a bound): for comparison, not as rivals.
     seeds : sequence of int
         A cell is the mean over these.
     """

@@ -8,6 +8,7 @@ import importlib
 import sys
 from typing import Any
 
+# The public names of each module.
 _NAMES = {
     "malleable.jobs.table": "Jobs",
     "malleable.flows.table": "Flows",
@@ -40,7 +41,6 @@ _NAMES = {
     "malleable.cluster.replay": "replay Replay",
     "malleable.embed": "get_include",
 }
-"""The public names of each module."""
 
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

@@ -1,7 +1,8 @@
-"""The validator of columns: one entry for each job; scalars are spread, right arrays are not copied.
+"""The validator of columns, which have one entry for each job: scalars are spread, right arrays are not copied.
 
-The core reads plain columns without this (bindings/columns.hpp); whatever else there is comes here first.
-"""
+The core reads columns that are arrays of its own types by itself; all other ones come here first. In
+all functions ``field`` is the column's name for errors, ``count`` its length, and ``beside`` another column
+that the length must agree with."""
 
 from __future__ import annotations
 
@@ -76,11 +77,11 @@ def floats_of(field: str, values: Any, count: int | None = None, beside: str = "
     return np.ascontiguousarray(column(field, values, count, beside), dtype=np.float64)
 
 
-_TIMES = ("arrival", "deadline")
+_TIMES = ("arrival", "deadline")  # columns of which dates are taken
 
 
 def _moments(field: str, values: Any) -> Any:
-    """Dates as seconds since 1970 (UTC unless they name their zone), as in files; numbers unchanged."""
+    # Dates as seconds since 1970 (UTC unless they name their zone), as in files; numbers unchanged.
     array = array_of(field, values) if hasattr(values, "__array__") else None
     if array is not None and array.dtype.kind in "fiubm":
         return values
@@ -111,6 +112,7 @@ def without_nan(field: str, values: Any) -> Any:
 
 
 def _fractions(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    # which entries are no whole numbers
     bad: npt.NDArray[np.bool_] = np.zeros(len(array), dtype=np.bool_)
     if array.dtype.kind == "f":
         bad = ~(np.isfinite(array) & (array == np.floor(array)))
@@ -150,6 +152,7 @@ def integers_of(
     return np.ascontiguousarray(np.minimum(array, ALL_SLOTS), dtype=np.int64)
 
 
+# Columns of whole numbers, and the least that each may have.
 _LEAST = {"max_slots": 1, "task": -1} | dict.fromkeys(
     ("min_slots", "preferred", "tasks", "maps", "reduces", "running", "phase", "node"), 0
 )
@@ -215,10 +218,12 @@ def rows_of(index: npt.ArrayLike, count: int) -> Integers:
 
 
 def numbered(names: Iterable[_Name]) -> tuple[list[_Name], Integers]:
+    # the different names, and for each entry the number of its name
     rows = list(names)
     number = {name: k for k, name in enumerate(dict.fromkeys(rows))}
     return list(number), np.array([number[name] for name in rows], dtype=np.int64)
 
 
 def attributes(rows: Sequence[Any], *names: str) -> dict[str, Any]:
+    # records as columns
     return {name: [getattr(row, name) for row in rows] for name in names}

@@ -1,4 +1,5 @@
-"""What tables, results and epochs have in common: equality by content, checkpoints, one thread at a time."""
+"""What tables, results and epochs (loops of decisions) have in common: equality by content, checkpoints
+(pickles from which a loop goes on), one thread at a time."""
 
 from __future__ import annotations
 
@@ -111,8 +112,9 @@ class Checkpointed:
 
     __hash__ = None  # type: ignore[assignment]
 
-    _guard: _core.UseGuard
-    """Of the methods in Python; what the core keeps has its own."""
+    _guard: (
+        _core.UseGuard
+    )  # refuses a second thread in methods in Python; what the core keeps has its own
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         self = super().__new__(cls)

@@ -1,4 +1,5 @@
-"""Epochs of this process for other languages: the header, handles, functions for Numba (docs/embed.md)."""
+"""Epochs (loops of decisions) of this process for other languages: where the C header is, handles (addresses of
+epochs), functions and records of the C interface for Numba and ctypes (docs/embed.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import numpy as np
 from malleable import _core
 
 _HEADER = "malleable/malleable.h"
-_CODES = {
+_CODES = {  # types of the header; all others are pointers
     "int": ctypes.c_int,
     "int64_t": ctypes.c_int64,
     "double": ctypes.c_double,

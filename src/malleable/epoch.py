@@ -1,4 +1,5 @@
-"""What all epochs share, and their decisions: jobs, their slots now, and the changes."""
+"""What all epochs share, and their decisions. An epoch is one loop of decisions: it knows the present jobs, is
+told of changes, and each decision says the slots that each job gets now. The core keeps the state."""
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ from malleable.objective import (
 from malleable.policies import policy_of
 from malleable.validation import refuse, suggesting
 
+# Why a job goes first, by `BaseEpoch.rule`; the rule of other epochs has the name of their policy.
 _WHY = {
     "smith": "the least work left for its weight goes first",
     "apparent cost": "the job that costs most while it waits goes first",
@@ -38,7 +40,6 @@ _WHY = {
     "fair": "jobs share equally",
     "fifo": "the oldest job or flow goes first",
 }
-"""Rules, as `BaseEpoch.rule` names them; those of epochs with one rule are called as their policy."""
 
 
 def rule_line(rule: str) -> str:
@@ -71,8 +72,7 @@ class BaseDecision:
     __slots__ = ("changed", "ids", "now", "slots")
     kinds: ClassVar[tuple[str, ...]] = ("slot",)
 
-    _more: ClassVar[tuple[str, ...]] = ()
-    """What a class of decisions has beside that, in the order of its arguments."""
+    _more: ClassVar[tuple[str, ...]] = ()  # what a subclass has beside that, as arguments
 
     def __init__(
         self, now: float, ids: Integers, slots: Integers, changed: npt.NDArray[np.bool_], *more: Any
@@ -96,7 +96,7 @@ class BaseDecision:
     _repr_html_ = as_html
 
     def _rows(self, ids: npt.ArrayLike | None) -> Integers:
-        """Rows of these jobs, by default all; ValueError for an id that is not here. O(n)."""
+        # Rows of these jobs, by default all; ValueError for an id that is not here. O(n).
         if ids is None:
             return np.arange(len(self.ids))
         asked = ids_of(ids)
@@ -107,10 +107,10 @@ class BaseDecision:
 
 
 class AssessedDecision(BaseDecision):
-    """A decision with a value and a bound, which `_assess` works out."""
+    """A decision with a value of the objective and a lower bound, which `_assess` works out when asked for."""
 
     __slots__ = ()
-    _assessment: tuple[float, float] | tuple[None, None] | None
+    _assessment: tuple[float, float] | tuple[None, None] | None  # both; None: not yet asked for
 
     @property
     def value(self) -> float | None:
@@ -141,7 +141,7 @@ class ExplainedDecision(BaseDecision):
     _more: ClassVar[tuple[str, ...]] = ("_bound",)
     rule: str = ""
 
-    _bound: npt.NDArray[np.uint8]
+    _bound: npt.NDArray[np.uint8]  # what limited the slots, a code of `_core.BOUNDS`
 
     def explain(self, ids: npt.ArrayLike | None = None) -> list[str]:
         """The rule, then one line for each of these jobs (by default all): its slots, and what limited them.
@@ -171,8 +171,8 @@ class BaseEpoch(Checkpointed):
         for verb in {"__init__", "add", "update", "decide"} & vars(cls).keys():
             setattr(cls, verb, suggesting(vars(cls)[verb]))
 
-    _core: Any
-    _optional: ClassVar[tuple[str, ...]] = ()
+    _core: Any  # the core's epoch
+    _optional: ClassVar[tuple[str, ...]] = ()  # columns of `add` that may be None
 
     def __len__(self) -> int:
         return len(self._core)
@@ -186,7 +186,7 @@ class BaseEpoch(Checkpointed):
         Of jobs: ``smith``, ``apparent cost`` and ``level`` use a key for each job, updated as jobs change.
         ``equal shares`` needs no keys. ``instance`` looks at all jobs at every decision. ``period``,
         ``promised`` and ``start`` wrap other rules: decisions are held, ends are promised, jobs wait for
-        their minimum. ``no slots``: there were none. ``none``: there was no decision. Of flows: ``order``
+        their minimum. ``no slots``: there were none. ``none``: there was no decision. For flows ``order``
         takes the best of several orders, ``planned`` plans at every decision, ``fifo`` and ``fair`` are plain
         rules. Other epochs have the rule of their policy.
 
@@ -240,11 +240,12 @@ class BaseEpoch(Checkpointed):
 class PlannedEpoch(BaseEpoch):
     """What epochs of jobs and of flows share: an objective, a policy, a penalty of your own."""
 
-    _noun: ClassVar[str]
+    _noun: ClassVar[str]  # job or flow
 
     def _aim(
         self, model: str, objective: str, policy: str, penalty: PenaltyLike | None
     ) -> Objective:
+        # checks what the loop is for, and keeps it
         goal = parse_objective(objective)
         if goal.kind() is None:
             raise ValueError(
@@ -281,7 +282,7 @@ class PlannedEpoch(BaseEpoch):
         return self._goal.text
 
     def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
-        """Codes of kinds, one for each job or one for all; None: the kind of the objective."""
+        # Codes of kinds, one for each job or one for all; None: the kind of the objective.
         if kind is None:
             return None
         codes = kinds_of(kind, count, int(self._goal.kinds[0]), self._noun)

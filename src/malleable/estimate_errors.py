@@ -1,4 +1,5 @@
-"""Sizes as policies see them: columns, or the truth times a log-normal error."""
+"""Sizes of jobs as policies see them in simulations: columns of estimates, or the truth times a log-normal
+error."""
 
 from __future__ import annotations
 

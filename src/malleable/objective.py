@@ -1,4 +1,5 @@
-"""Objectives: how the penalties of single jobs are named and added up."""
+"""Objectives: sums and maxima of the penalties of single jobs. A penalty says what it costs that a job ends at
+a given time; its kind (`KINDS`: response, tardiness ...) is coded as a number for the core."""
 
 from __future__ import annotations
 
@@ -18,9 +19,10 @@ from malleable.files.advice import library
 from malleable.policies import ObjectiveName
 from malleable.validation import check_count, near, shown
 
+# Kinds of penalties, in the order of the core's codes.
 KINDS: tuple[str, ...] = tuple(kind.name for kind in _core.KINDS)
-"""Penalties of a job, in the order of the core's codes."""
 
+# Usual names of objectives, for the hint of an error.
 _OTHER_WORDS = {
     "makespan": "max:completion", "min makespan": "max:completion", "cmax": "max:completion",
     "flow time": "sum:response", "jct": "sum:response", "average jct": "sum:response",
@@ -36,6 +38,8 @@ PenaltyLike = Callable[[int, float], float] | Any
 
 
 class Priced(Protocol):
+    """A table of jobs or flows that penalties can be worked out for."""
+
     def __len__(self) -> int: ...
     @property
     def deadline(self) -> npt.NDArray[np.float64]: ...
@@ -168,7 +172,7 @@ class Penalty:
 
     function: Any
     _compiled: Any
-    address: int
+    address: int  # of the machine code that the core calls
 
     def __init__(self, function: PenaltyLike) -> None:
         if isinstance(function, Penalty):
@@ -242,8 +246,7 @@ def penalty(function: PenaltyLike | None = None, *, jobs: int = 1) -> Any:
     ImportError
         Without numba, with what to install.
     ValueError
-        If it falls, or is not a number, at one of the times tried: 0, and some eight in each power of ten, up
-        to 1e12 seconds on both sides.
+        If it falls, or is not a number, at one of the times tried, up to 1e12 seconds on both sides of 0.
 
     Examples
     --------
@@ -275,6 +278,7 @@ def _penalty_named(module: str, name: str) -> Penalty:
 
 
 def _kept(penalty: PenaltyLike | None) -> Penalty:
+    # compiled code must live as long as tables of the core have its address
     if penalty is None:
         raise ValueError("objective custom needs penalty=, a function of (job, completion)")
     made = Penalty(penalty)

@@ -1,4 +1,5 @@
-"""What plans of jobs and of flows have in common: what a policy decided, its value, its bound, how it shows."""
+"""What plans of jobs and of flows have in common: what a policy decided, its value (of the objective), a lower
+bound on every schedule's value, how it shows."""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ class Request(NamedTuple):
     slots: int
     now: float
     penalties: _core.Penalties
-    is_max: bool
+    is_max: bool  # the objective is the largest penalty, not the sum
     policy: str
-    effort: int
-    budget: float
+    effort: int  # candidates to try
+    budget: float  # most seconds
 
     @classmethod
     def of(
@@ -68,22 +69,22 @@ class Request(NamedTuple):
 class BasePlan:
     """The schedule of a policy: the core's decision, and ``told`` as attributes."""
 
-    capacity: int
+    capacity: int  # slots
     objective: str
     policy: str
     now: float
-    status: str
+    status: str  # what is known of the value: optimal, feasible ...
     value: float
     lower_bound: float
-    candidates: int
-    order: Integers
+    candidates: int  # orders that were tried
+    order: Integers  # rows by priority
     start: Floats
     completion: Floats
-    slots: Integers
-    pieces: Mapping[str, npt.NDArray[Any]]
-    penalty: Floats
-    met: npt.NDArray[Any]
-    timing: dict[str, float]
+    slots: Integers  # of each row at `now`
+    pieces: Mapping[str, npt.NDArray[Any]]  # the schedule: job, start, end, slots
+    penalty: Floats  # of each row
+    met: npt.NDArray[Any]  # which deadlines
+    timing: dict[str, float]  # seconds that the core took
 
     def __init__(
         self, decided: Mapping[str, Any], goal: Objective, seconds: float, **told: Any

@@ -1,4 +1,4 @@
-"""`plan`: one verb for tables of jobs and of flows."""
+"""The public function `plan`, which passes tables of jobs and of flows on to their planners."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def plan(
     policy : str, optional
         For jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq`` or ``hesrpt`` (least work first, shares
         by the speed-up). For flows ``flowflex`` (the default), ``flowflex-fast`` (without the minimum-cost
-        flow and the search), ``flowflex-literal`` (as printed), ``fair`` or ``fifo``, which know
-        only ready jobs.
+        flow and the search), ``flowflex-literal`` (as Nagarajan et al. describe it), ``fair`` or ``fifo``,
+        which know only ready jobs.
     effort : int, optional
         FLEX, FlowFlex: candidates to try after the fixed orders. More effort is never worse, and no bound
         falls. The default keeps plans within seconds: `malleable.jobs.plan.DEFAULT_EFFORT`, fewer for more

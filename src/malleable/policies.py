@@ -1,4 +1,5 @@
-"""Policies and objectives by name: which there are and what they promise, as the core's registry says it."""
+"""Policies and objectives by name. The core's registry (`_core.POLICIES`) has a row for each policy of each
+model: its name, and properties such as whether it works in a loop of decisions."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ def policy_names(model: str, *, in_loop: bool = False) -> tuple[str, ...]:
 
 
 def idle_effort(model: str, names: Iterable[object], effort: object) -> str:
-    """A warning about an effort that some policies ignore; empty if none does."""
+    """A warning about an effort (candidates to try) that some policies ignore; empty if none does."""
     rows = [_core.POLICIES[model].get(name) for name in names if isinstance(name, str)]
     idle = [row.name for row in rows if row is not None and not row.searches]
     if effort is None or not idle:
         return ""
-    who = "it does" if len(idle) == 1 else "they do"
-    return f"effort = {shown(effort)} changes nothing for {', '.join(idle)}: {who} not search"
+    subject = "it does" if len(idle) == 1 else "they do"
+    return f"effort = {shown(effort)} changes nothing for {', '.join(idle)}: {subject} not search"
 
 
 def policy_of(model: str, name: object, *, in_loop: bool = False, where: str = "") -> Policy:

@@ -1,4 +1,5 @@
-"""Records of a simulation: the same columns, one row a job (or a task), whatever the model."""
+"""Records of a simulation: the same columns, one row a job (or a task), for every model; and statistics of
+responses (from arrival to end) and stretches (response over the time that the job needs alone)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def job_records(
     held: npt.ArrayLike = "0",
     success: npt.ArrayLike = 1,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Records, Batsim's columns first, so that its tools read them.
+    """Records with the columns of Batsim, a simulator of batch queues, first, so that its tools read them.
 
     Arrays have shape (R,): rows of the table (``job``), ``name``, ``arrival``, ``start``, ``map_completion``
     and ``completion`` [s; slotted: steps], ``size``, by which the response is divided for the stretch (0

@@ -65,12 +65,14 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 @by_value(without=("timing",))
 @dataclass(frozen=True, eq=False)
 class Run:
-    point: dict[str, Any]
+    """One simulation: parts of its `SimulationResult`."""
+
+    point: dict[str, Any]  # values of the grid's names
     seed: int
     model: str
-    summary: dict[str, dict[Any, float]]
-    slowdown: dict[str, tuple[Any, Any]]
-    timing: dict[Any, float]
+    summary: dict[str, dict[Any, float]]  # by policy and metric
+    slowdown: dict[str, tuple[Any, Any]]  # by policy: jobs and mean stretch by bucket of size
+    timing: dict[Any, float]  # seconds
 
 
 @by_value()
@@ -176,7 +178,7 @@ class Replications:
         }
 
     def _by_size(self, policy: str) -> tuple[Any, Any]:
-        """Jobs and mean stretch by seed and bucket of size; NaN if a seed has none."""
+        # Jobs and mean stretch by seed and bucket of size; NaN if a seed has none.
         parts = [run.slowdown[policy] for run in self.done]
         shape = len(parts), max((len(count) for count, _ in parts), default=1)
         count, mean = np.zeros(shape, dtype=np.int64), np.full(shape, math.nan)

@@ -1,4 +1,4 @@
-"""The result of a simulation: records, summaries, files."""
+"""The result of a simulation: records (a row for each job), summaries (a number for each metric), files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class SimulationResult:
 
     Attributes
     ----------
-    model : str records : dict of str to array, or None
+    model : str
+    records : dict of str to array, or None
         One entry for each finished job and policy, with the columns of `records.job_records`; None if not
         kept.
     summary : dict of str to dict
@@ -138,6 +139,7 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
 
 
 def renamed(part: SimulationResult, old: str, new: str) -> SimulationResult:
+    # another name for the policy
     def key(name: Any) -> Any:
         return new if name == old else (new, *name[1:]) if isinstance(name, tuple) else name
 

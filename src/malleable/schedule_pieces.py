@@ -1,4 +1,5 @@
-"""Pieces of a schedule as the checkers of plans see them; shares no code with the solvers."""
+"""Pieces of a schedule (a job holds so many slots from start to end) as the checkers of plans see them. Shares
+no code with the solvers, so that a fault of theirs is found."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ class Holdings(NamedTuple):
     """What each job holds between its changes: by job, then by time."""
 
     job: Integers
-    time: Floats
-    until: Floats
+    time: Floats  # [s]
+    until: Floats  # the job's next change; -inf after its last
     slots: Integers
 
 
@@ -71,12 +72,12 @@ class Pieces:
 
     def held(self) -> Holdings:
         times = np.concatenate([self.end, self.start])
-        who = np.concatenate([self.job, self.job])
-        order = np.lexsort((np.arange(len(times)), times, who))
+        job = np.concatenate([self.job, self.job])
+        order = np.lexsort((np.arange(len(times)), times, job))
         change = np.concatenate([-self.slots, self.slots])
         # each job's changes add up to 0, so the sum starts at 0 for each job
         held = np.cumsum(change[order])
-        owner, time = who[order], times[order]
+        owner, time = job[order], times[order]
         until = np.append(time[1:], np.inf)
         until[np.append(owner[1:] != owner[:-1], True)] = -np.inf
         return Holdings(owner, time, until[: len(time)], held)

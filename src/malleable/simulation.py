@@ -1,4 +1,5 @@
-"""`simulate`: one verb for every model."""
+"""The public function `simulate`, which passes jobs on to the simulation of their model: a tandem queue of two
+stations, tasks in steps, tasks on the nodes of a cluster, or malleable jobs in a loop of decisions."""
 
 from __future__ import annotations
 
@@ -188,7 +189,7 @@ def parsed_option(text: str, where: str) -> tuple[str, Any]:
 
 _WORDS = ("estimates", "min_mode", "reduce_from")  # options that are words
 FAIR = "fair"
-_STARTS = (0.05, 0.8, 1.0)
+_STARTS = (0.05, 0.8, 1.0)  # parts of the maps after which reduce tasks start (slow start)
 
 
 def is_fair(name: str) -> bool:

@@ -1,4 +1,5 @@
-"""Common part of simulations of queues, which feed jobs of a table or a stream part by part."""
+"""Common part of simulations of queues, which feed jobs of a table, or of a stream that is drawn meanwhile,
+part by part into the core, so that memory holds one part."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from malleable.estimate_errors import believed, error_sigma
 from malleable.records import by_table_row, job_names, job_records
 from malleable.validation import check_whole
 
-PART = 1 << 16
+PART = 1 << 16  # jobs
 
 
 def seed_of(rng: np.random.Generator | int | None) -> int:

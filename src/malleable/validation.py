@@ -1,4 +1,5 @@
-"""Which numbers are accepted, by one rule for all: limits from the core, conversions, checks.
+"""Which numbers are accepted, by one rule for all: limits from the core, conversions, checks. In all functions
+``field`` is the name of the value for errors.
 
 ======================================================  ==========================================
 work, phases, durations [slot-seconds, s]               0, or 1e-12 to 1e15
@@ -13,7 +14,7 @@ slots                                                   1 to 2^50
 ``max_slots``                                           at least 1; more than there are means all
 ======================================================  ==========================================
 
-Whatever is not a number, masked, or out of range is a ValueError that names the field, the first bad
+Anything that is not a number, masked, or out of range is a ValueError that names the field, the first bad
 entry and its value.
 """
 
@@ -36,10 +37,11 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.files.numbers import parse_moment, parse_number
 
+# ``max_slots`` of a job that may use every slot there is.
 ALL_SLOTS: int = _core.ALL_SLOTS
-"""``max_slots`` of a job that may use every slot there is."""
 MOST_SLOTS: int = _core.MOST_SLOTS
-LATEST_TIME: float = _core.LATEST_TIME
+LATEST_TIME: float = _core.LATEST_TIME  # [s]
+# Ranges: the rows of the table above.
 WORK, LEFT, TOTAL, WEIGHT = _core.WORK, _core.LEFT, _core.TOTAL, _core.WEIGHT
 RATE, BYTES = _core.RATE, _core.BYTES
 
@@ -146,7 +148,7 @@ def check_time(field: str, value: Any) -> float:
 
 
 def _whole(value: Any) -> int | None:
-    """A number without a fraction as an int, of whichever type; None for others."""
+    # A number without a fraction as an int, of whichever type; None for others.
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, str):
@@ -274,6 +276,7 @@ def check_moments(field: str, values: npt.NDArray[np.float64]) -> None:
 
 
 def into_range(values: npt.NDArray[np.float64], limits: _core.Range) -> npt.NDArray[np.float64]:
+    # 0 stays 0
     moved: npt.NDArray[np.float64] = np.clip(values, limits.least, limits.most)
     return np.where(values > 0.0, moved, 0.0)
 

@@ -1,4 +1,4 @@
-"""Map and reduce in slots on the command line."""
+"""Map and reduce tasks in steps on the command line."""
 
 import json
 from contextlib import contextmanager

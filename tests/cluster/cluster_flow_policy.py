@@ -1,4 +1,4 @@
-"""FlowFlex on a cluster as a policy of one's own, by way of the epoch object for flows.
+"""FlowFlex on a cluster as your own policy, by way of the epoch object for flows.
 
 Plans are the library's; which flows, work and maxima go into them, and when, is kept apart here.
 """

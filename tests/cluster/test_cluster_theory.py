@@ -25,7 +25,7 @@ def completions(result):
 
 
 def slotted_jobs(rng, count, longest=1):
-    """Map tasks of one slot, reduce tasks of up to so many; in slots and on a cluster."""
+    """Map tasks of one slot, reduce tasks of up to so many; in time steps and on a cluster."""
     arrival = np.sort(rng.integers(1, 40, count))
     maps = rng.integers(0, 9, count)
     reduce = [rng.integers(1, longest + 1, rng.integers(0, 6)).tolist() for _ in range(count)]

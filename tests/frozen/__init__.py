@@ -10,8 +10,8 @@ ties                      equal ratios and times, no work, weight 0, minima beyo
 facebook, jobs-facebook   48 jobs of a trace: its arrivals, and input / 64 MiB x 20 s as work; ``many``
                           makes 2,400 of them by arithmetic
 flows, flows-arrivals     chains, trees and DAGs with deadlines; all there, or over time
-map-shuffle, -batch       phases that overlap, with ties, empty phases and estimates
-map-reduce                tasks in slots
+map-shuffle, -batch       phases that overlap, with ties, empty phases and estimates; -batch: all at once
+map-reduce                tasks in time steps
 cluster, cluster-flows    tasks on nodes: users, racks, a node that leaves; flows on generic slots
 jobs, flows, tandem,      streams of events, one for each class of epochs
 slotted

@@ -355,7 +355,7 @@ def periodic():
 
 
 def slotted():
-    """Every policy, in slots of two lengths."""
+    """Every policy, in steps of two lengths."""
     return _all(
         Slotted,
         "slotted",

@@ -58,7 +58,7 @@ def batch():
 
 
 def slotted():
-    """Map and reduce in slots."""
+    """Map and reduce tasks in time steps."""
     settings = [
         {"machines": 8},
         {"machines": 8, "preemptive": False},

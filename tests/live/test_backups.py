@@ -47,7 +47,7 @@ def made(works, slots, seconds, status=lambda key: 0, kill=True, memory=math.inf
     engine = FakeEngine(slots, rng, took, status, **faults)
     engine.abilities, engine.grace = Abilities(kill=kill), 0.2
     settled, left = [], []
-    decider = SchedulerDecider(slots, "fair", room={"memory": memory})
+    decider = SchedulerDecider(slots, "fair", capacity={"memory": memory})
     gains = decider.gains
     decider.gains = lambda running, now: [
         _LEAST * age / 2.0 if gain > 0.0 else 0.0
@@ -187,7 +187,7 @@ def test_a_backup_task_is_ended_as_soon_as_a_task_wants_its_slot():
     loop, engine = made([first], 4, lambda key: seconds.get(key, 1.0 if key[0] == "0" else 2.0))
     go(loop, until=8.0)
     assert (first.running, first.beside) == (2, 2)
-    assert [each.tasks for each in loop.flying()] == [2]
+    assert [each.tasks for each in loop.running_tasks()] == [2]
     second = first_began = engine.starts[4]
     assert {first_began, engine.starts[5]} == {"0.2.1", "0.3.1"}
     loop.add(work("b", 1))

@@ -122,19 +122,19 @@ def test_a_paused_job_ends_nobody_knows_when():
     works = [work(18), work(18)]
     decider = begun(works)
     works[0].paused = True
-    decider.terms(0, 20.0)
+    decider.update_terms(0, 20.0)
     found = decider.expected({3: (work(3, paused=True), [])}, 20.0)
     assert math.isnan(found[0].at) and math.isnan(found[3].at)
     assert found[1].at == pytest.approx(24.0, abs=0.6)
     assert math.isnan(last_end(found.values(), 20.0).at)
     works[0].paused = False
-    decider.terms(0, 20.0)
+    decider.update_terms(0, 20.0)
     assert decider.expected({}, 20.0)[0].at == pytest.approx(26.0, abs=2.5)
 
 
 def test_memory_that_others_have_now_is_free_some_day():
     works = [work(18, needs={"memory": 2.0}), work(18, needs={"memory": 5.0})]
-    decider = begun(works, room={"memory": 8.0})
+    decider = begun(works, capacity={"memory": 8.0})
     works[0].running = 4  # and no room for any of the other job
     works[0].next += 4
     decider.changed(0)
@@ -146,7 +146,7 @@ def test_memory_that_others_have_now_is_free_some_day():
 def test_memory_bounds_how_many_run_at_once():
     """Four fit, and run; forty of 2 s last twenty seconds more on eight slots."""
     own = work(50, needs={"memory": 2.0})
-    decider = begun([own], slots=8, room={"memory": 8.0})
+    decider = begun([own], slots=8, capacity={"memory": 8.0})
     own.running, own.next = 4, own.next + 4
     decider.changed(0)
     assert decider.expected({}, 10.0)[0].at == pytest.approx(31.0, abs=2.5)
@@ -203,7 +203,7 @@ def test_status(tmp_path):
             ],
             [Decided(0.0, 0, 3, "x"), Decided(1.0, 0, 1, "its share")],
         )
-        journal.fly(
+        journal.note_running(
             run,
             9.0,
             [],
@@ -218,7 +218,7 @@ def test_status(tmp_path):
         assert (c.failed, c.left, c.end) == (1, 1, 13.0)
         assert math.isnan(b.end) and math.isnan(status.end.at)  # nothing is said of b
         more = ExpectedEnd(1, 35.0, 31.0, 44.0)
-        journal.fly(
+        journal.note_running(
             run, 9.5, [RunningTasks(0, 1, 8.5, 8.5)], [ExpectedEnd(0, 34.0, 32.0, 41.0), more]
         )
         status = run_status(journal)

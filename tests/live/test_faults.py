@@ -174,7 +174,7 @@ after = ["eat"]
     good = Counter((a.job, a.task) for a in found if a.status == 0)
     assert len(good) == tasks + 1
     assert set(good.values()) == {1}
-    # Counted once, though some ran again: no more than were in flight or not yet heard of at a kill.
+    # Counted once, though some ran again: no more than ran or were not yet heard of at a kill.
     assert tasks + 1 <= sum(ran.values()) <= tasks + 1 + KILLS * 3 * 4
     began = [a.began for a in found]
     assert min(began) >= 0.0

@@ -38,7 +38,7 @@ def made(
     settled = Counter()
     loop = Loop(
         engine,
-        SchedulerDecider(slots, policy, room={"memory": memory}),
+        SchedulerDecider(slots, policy, capacity={"memory": memory}),
         journal,
         1,
         clock=engine.clock,

@@ -45,7 +45,7 @@ def test_line_table_and_dry_run_say_the_same(tmp_path):
         known = 0
         while not loop.finished:
             loop.step(0.7)
-            loop._flown = loop._reckoned = -math.inf  # now, not once a second
+            loop._running_noted = loop._expected_at = -math.inf  # now, not once a second
             loop.record()
             loop.tell()
             progress = ends[-1]

@@ -68,7 +68,7 @@ def test_no_two_tasks_hold_the_same(seed):
     took, gave = resources.take, resources.give_back
     resources.take = take
     resources.give_back = lambda key: (gave(key), holders.pop(key, None))
-    decider = SchedulerDecider(8, "fair", room=resources.room)
+    decider = SchedulerDecider(8, "fair", capacity=resources.capacity)
     loop = Loop(engine, decider, clock=engine.clock, resources=resources)
     made = lambda number, attempt: Task("")  # noqa: E731
     for name, needs in (("one", {"gpu": 1}), ("two", {"gpu": 2, "disk": 1}), ("none", {})):

@@ -284,7 +284,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_counted_twice(tmp_path):
         good = [(a.job, a.task) for a in journal.attempts(1) if a.status == 0]
         assert len(good) == len(set(good)) == 61
         assert journal.run().status == "done"
-    assert sum(ran.values()) <= 61 + 5 * 4  # what was in flight when it was killed ran again
+    assert sum(ran.values()) <= 61 + 5 * 4  # what ran when it was killed ran again
 
 
 PATIENT = "import sys; from malleable.cli import main, run_command as it; it._GRACE = 1e3; sys.exit(main())"

@@ -1,4 +1,5 @@
-"""Rigid jobs on one pool of slots, event by event: FCFS, EASY and conservative backfill as printed.
+"""Rigid jobs on one pool of slots, event by event: first come first served, EASY backfill
+(a reservation for the first waiting job) and conservative backfill (for all) as their papers print them.
 
 At one instant jobs end, jobs come, then jobs start. Reservations go by requested times; a job that outlives its
 requested time is expected to end at once. Every decision looks at all jobs anew: slow, and obvious.

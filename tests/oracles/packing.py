@@ -1,10 +1,10 @@
-"""Packing schemes and water_filling plans, literal and quadratic.
+"""Packing schemes and water-filling plans, literal and quadratic.
 
 Proves: what the malleable packing scheme (FLEX 2010, figure 3), its gang variant and the two
-water_filling policies (FAIR, WDEQ) do with an order, job by job and interval by interval.
+water-filling policies (FAIR, WDEQ) do with an order, job by job and interval by interval.
 How: at every completion all allocations are computed anew from their definition; exactly one job
 leaves per interval, so jobs that finish together leave through intervals of length zero. With
-``number=Fraction`` every time is exact. WaterFilling levels are exact fractions in any case.
+``number=Fraction`` every time is exact. Water-filling levels are exact fractions in any case.
 """
 
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""Policies that go by service, on one kind of slots: tasks one by one, every number anew at every event."""
+"""Policies by attained service (work done), on one kind of slots: tasks one by one, all worked out at each event."""
 
 import heapq
 import math

@@ -1,8 +1,9 @@
-"""Map and reduce in slots, one machine at a time: slow, obvious, and with all state in plain lists.
+"""Map and reduce tasks in time steps, one machine at a time: slow, obvious, with all state in plain lists.
 
-Jobs are (arrival, maps, reduce tasks). In every slot a policy ranks the tasks that could start, and
-machines are handed out one by one. Nothing is kept from slot to slot but what is left of each job,
-and the virtual SRPT of ASRPT and DSRPT, which is handed out unit by unit as well.
+Jobs are (arrival, maps, reduce tasks). In every step a policy ranks the tasks that could start, and
+machines are handed out one by one. Nothing is kept from step to step but what is left of each job,
+and the virtual schedule by shortest remaining work (SRPT) of ASRPT and DSRPT, which is handed out unit by unit
+as well.
 """
 
 import math
@@ -34,12 +35,12 @@ class Job:
         return done / 4
 
     def startable(self, preemptive):
-        """Reduce tasks (units) that may start, as of the beginning of the slot."""
+        """Reduce tasks (units) that may start, as of the beginning of the step."""
         return self.units if preemptive else len(self.tasks)
 
 
-def virtual_slot(jobs, machines):
-    """What SRPT without precedence does in a slot: {job: (map units, all units)}."""
+def virtual_step(jobs, machines):
+    """What SRPT without precedence does in a step: {job: (map units, all units)}."""
     served = {}
     for _ in range(machines):
         waiting = [job for job in jobs if job.virtual_left > 0]
@@ -55,8 +56,8 @@ def virtual_slot(jobs, machines):
     return served
 
 
-class Slot:
-    """Who could run what in one slot, frozen at its beginning, and who got how many machines."""
+class Step:
+    """The tasks that could run in one step, as of its beginning, and the machines that each job got."""
 
     def __init__(self, live, idle, preemptive):
         self.idle = idle
@@ -76,8 +77,8 @@ class Slot:
         return sorted(self.gets, key=lambda j: (sign * self.total[j], j.arrival, j.number))
 
 
-def simulate(table, machines, policy, preemptive, estimates=None, most_slots=10**5):
-    """Returns per job (first slot, slot of the last map task, last slot), and per slot the machines
+def simulate(table, machines, policy, preemptive, estimates=None, most_steps=10**5):
+    """Returns per job (first step, step of the last map task, last step), and per step the machines
     used; ``table`` in order of arrival."""
     jobs = [
         Job(k, a, m, tasks, None if estimates is None else estimates[k])
@@ -85,21 +86,21 @@ def simulate(table, machines, policy, preemptive, estimates=None, most_slots=10*
     ]
     queue = []  # DSRPT: [job, units or infinity] in order
     use = []
-    slot = 0
+    step = 0
     while any(job.finish is None for job in jobs):
-        slot += 1
-        assert slot < most_slots
-        live = [job for job in jobs if job.arrival <= slot and job.finish is None]
-        known = [job for job in jobs if job.arrival <= slot]
+        step += 1
+        assert step < most_steps
+        live = [job for job in jobs if job.arrival <= step and job.finish is None]
+        known = [job for job in jobs if job.arrival <= step]
         idle = machines - sum(len(job.running) for job in live)
         busy = machines - idle
-        now = Slot(live, idle, preemptive)
+        now = Step(live, idle, preemptive)
         mapping, limit, gets, give = now.mapping, now.limit, now.gets, now.give
         order = now.ranked(1)
 
         if policy in ("asrpt", "unlock", "dsrpt"):
             # DSRPT knows no more of a job that has ended, whatever its estimate said.
-            served = virtual_slot(live if policy == "dsrpt" else known, machines)
+            served = virtual_step(live if policy == "dsrpt" else known, machines)
         if policy == "asrpt":
             for job in order:
                 if mapping[job]:
@@ -151,12 +152,12 @@ def simulate(table, machines, policy, preemptive, estimates=None, most_slots=10*
         for job in live:
             machines_now = gets[job]
             if machines_now and job.start is None:
-                job.start = slot
+                job.start = step
             busy += machines_now
             if mapping[job]:
                 job.maps -= machines_now
                 if machines_now and job.maps == 0:
-                    job.map_end = slot
+                    job.map_end = step
             elif preemptive:
                 job.units -= machines_now
             else:
@@ -165,61 +166,61 @@ def simulate(table, machines, policy, preemptive, estimates=None, most_slots=10*
                 job.running = [units - 1 for units in job.running]
                 job.running = [units for units in job.running if units > 0]
             if job.maps == 0 and job.reduce_left(preemptive) == 0:
-                job.finish = slot
+                job.finish = step
         assert busy <= machines
         use.append(busy)
     return [(job.start, job.map_end, job.finish) for job in jobs], use
 
 
 def srpt_bound(table, machines):
-    """Last slot of every job under SRPT without precedence, unit by unit."""
+    """Last step of every job under SRPT without precedence, unit by unit."""
     jobs = [Job(k, a, m, tasks) for k, (a, m, tasks) in enumerate(table)]
     finish = [job.arrival - 1 for job in jobs]
-    slot = 0
+    step = 0
     while any(job.virtual_left > 0 for job in jobs):
-        slot += 1
-        for job in virtual_slot([job for job in jobs if job.arrival <= slot], machines):
+        step += 1
+        for job in virtual_step([job for job in jobs if job.arrival <= step], machines):
             if job.virtual_left == 0:
-                finish[job.number] = slot
+                finish[job.number] = step
     return finish
 
 
-def two_slot_bound(table, machines):
-    """Jobs in the system, slot by slot, if as many as can be had ended before, new ones with both
-    phases never in their slot of arrival; SRPT without precedence, run anew for every slot."""
+def two_step_bound(table, machines):
+    """Jobs in the system, step by step, if as many as possible ended before, new ones with both
+    phases never in their step of arrival; SRPT without precedence, run again for every step."""
 
-    def unfinished(slot, others):
-        """Of ``others``, after SRPT alone on them up to the end of ``slot``."""
+    def unfinished(step, others):
+        """Of ``others``, after SRPT alone on them up to the end of ``step``."""
         jobs = [Job(k, *table[k]) for k in others]
-        for t in range(1, slot + 1):
-            virtual_slot([job for job in jobs if job.arrival <= t], machines)
+        for t in range(1, step + 1):
+            virtual_step([job for job in jobs if job.arrival <= t], machines)
         return sum(job.virtual_left > 0 for job in jobs)
 
-    total, slot, left = 0, 0, 0
+    total, step, left = 0, 0, 0
     last = max((a for a, _, _ in table), default=0)
-    while slot < last or left > 0:
-        slot += 1
-        here = [k for k, (a, m, tasks) in enumerate(table) if a == slot and m + sum(tasks) > 0]
+    while step < last or left > 0:
+        step += 1
+        here = [k for k, (a, m, tasks) in enumerate(table) if a == step and m + sum(tasks) > 0]
         total += left + len(here)
         both = [k for k in here if table[k][1] > 0 and table[k][2]]
-        others = [k for k in range(len(table)) if table[k][0] <= slot and k not in both]
-        left = len(both) + unfinished(slot, others)
+        others = [k for k in range(len(table)) if table[k][0] <= step and k not in both]
+        left = len(both) + unfinished(step, others)
     return total
 
 
 def alone_bound(table, machines, preemptive):
-    """Jobs in the system, slot by slot: under SRPT, or that would be even if each were alone."""
+    """Jobs in the system, step by step: under SRPT, or that would be even if each were alone."""
     srpt = srpt_bound(table, machines)
     alone = []
     for arrival, maps, tasks in table:
-        slots = math.ceil(maps / machines) + math.ceil(sum(tasks) / machines)
+        steps = math.ceil(maps / machines) + math.ceil(sum(tasks) / machines)
         if not preemptive:  # one machine a task
-            slots = max(slots, math.ceil(maps / machines) + max(tasks, default=0))
-        alone.append(arrival - 1 + slots)
+            steps = max(steps, math.ceil(maps / machines) + max(tasks, default=0))
+        alone.append(arrival - 1 + steps)
     total = 0
-    for slot in range(1, max([*srpt, *alone], default=0) + 1):
+    for step in range(1, max([*srpt, *alone], default=0) + 1):
         inside = [
-            sum(a <= slot <= end for (a, _, _), end in zip(table, ends, strict=True))
+            sum(a <= step <= end for (a, _, _), end in zip(table, ends, strict=True))
             for ends in (srpt, alone)
         ]
         total += max(inside)
@@ -233,24 +234,24 @@ def least_total_flow(table, machines, latest):
     count = len(table)
 
     @cache
-    def best(slot, state):
+    def best(step, state):
         if all(m + r == 0 for m, r in state):
             return 0
-        if slot > latest:
+        if step > latest:
             return math.inf
         inside = sum(
-            1 for k in range(count) if table[k][0] <= slot and state[k][0] + state[k][1] > 0
+            1 for k in range(count) if table[k][0] <= step and state[k][0] + state[k][1] > 0
         )
         options = [(state, machines)]
         for k in range(count):
             grown = []
             for current, free in options:
                 m, r = current[k]
-                limit = 0 if table[k][0] > slot else (m if m > 0 else r)
+                limit = 0 if table[k][0] > step else (m if m > 0 else r)
                 for x in range(min(limit, free) + 1):
                     after = (m - x, r) if m > 0 else (m, r - x)
                     grown.append(((*current[:k], after, *current[k + 1 :]), free - x))
             options = grown
-        return inside + min(best(slot + 1, state) for state in {state for state, _ in options})
+        return inside + min(best(step + 1, state) for state in {state for state, _ in options})
 
     return best(1, tuple((m, sum(tasks)) for _, m, tasks in table))

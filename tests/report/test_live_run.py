@@ -62,7 +62,7 @@ def test_slots_over_time_are_the_attempts(journal, tmp_path):
     assert max(told["slots"][0]["values"]) == pytest.approx(2.0)
 
 
-def _record(tmp_path, jobs, attempts, status="done", slots=2, flying=(), stated=()):
+def _record(tmp_path, jobs, attempts, status="done", slots=2, running=(), stated=()):
     folder = tmp_path / ".malleable"
     folder.mkdir(mode=0o700)
     path = folder / "journal.sqlite"
@@ -70,10 +70,10 @@ def _record(tmp_path, jobs, attempts, status="done", slots=2, flying=(), stated=
         run = made.begin(slots, "sum:response", "auto", recorded(parse_jobs(jobs), jobs))
         made.enter(run)
         for at, *ends in stated:
-            made.fly(run, at, [], [ExpectedEnd(k, end) for k, end in enumerate(ends)])
+            made.note_running(run, at, [], [ExpectedEnd(k, end) for k, end in enumerate(ends)])
         made.record(run, 40.0, attempts, [], status)
-        if flying:
-            made.fly(run, 40.0, flying, [], "")
+        if running:
+            made.note_running(run, 40.0, running, [], "")
         made.commit()
         yield path
 
@@ -84,7 +84,7 @@ TWICE = [Attempt(job, k, 0, 0, 10.0 * job, 10.0) for job in (0, 1) for k in (0, 
 
 def test_slots_of_a_run_that_goes_on_are_at_most_those_that_there_are(tmp_path):
     for path in _record(
-        tmp_path, ALIKE, TWICE[:3], "running", flying=[RunningTasks(1, 9, 10.0, 10.0)]
+        tmp_path, ALIKE, TWICE[:3], "running", running=[RunningTasks(1, 9, 10.0, 10.0)]
     ):
         page, facts = made_of([path], tmp_path)
         parsed(page)

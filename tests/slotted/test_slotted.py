@@ -1,4 +1,4 @@
-"""Map and reduce in slots against a unit-by-unit simulator, the paper's settings and theorems."""
+"""Map and reduce tasks in steps against a unit-by-unit simulator, the paper's settings and theorems."""
 
 import math
 import os
@@ -128,7 +128,7 @@ def test_the_tighter_bound_slot_by_slot(rows, machines):
     )
     for preemptive in (True, False):
         expected = max(
-            slotted_units.two_slot_bound(rows, machines),
+            slotted_units.two_step_bound(rows, machines),
             slotted_units.alone_bound(rows, machines, preemptive),
         )
         assert slotted.lower_bounds(jobs, machines, preemptive)[1] == expected

@@ -1,4 +1,4 @@
-"""Decisions over slots of time that are held for a period of several slots."""
+"""Decisions over time steps that are held for a period of several steps."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""The command line: ``malleable COMMAND``; `malleable.cli.arguments` knows them."""
+"""The command line: ``malleable COMMAND``; `malleable.cli.arguments` lists the commands."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""``malleable add``: more jobs for a run that goes on, as an order in a folder beside its journal."""
+
 from __future__ import annotations
 
 import argparse

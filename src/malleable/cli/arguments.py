@@ -1,4 +1,5 @@
-"""The parser. Each command has one file with its arguments, which is imported when you use the command.
+"""The parser of the command line. Each command has one file with its arguments, which is imported when you use
+the command.
 
 A file ``NAME_command`` has ``arguments(parser)`` and ``run(asked)``. The first paragraph of what ``run``
 says of itself is the command's help, unless ``arguments`` sets another one.
@@ -34,6 +35,7 @@ _COMMANDS = {
 }
 
 
+# commands that are in one file, and its stem
 _SHARED = dict.fromkeys(("pause", "resume", "cancel", "set"), "order")
 
 
@@ -57,6 +59,7 @@ class CommandParser(argparse.ArgumentParser):
         self._awaited = command
 
     def fill(self) -> None:
+        # Import the command's file, and add its arguments.
         if self._awaited:
             stem = _SHARED.get(self._awaited, self._awaited)
             module = importlib.import_module(f"malleable.cli.{stem}_command")
@@ -65,7 +68,7 @@ class CommandParser(argparse.ArgumentParser):
             module.arguments(self)
             if self.description is None:
                 self.description = (module.run.__doc__ or "").partition("\n\n")[0]
-            manners(self, argparse.SUPPRESS)
+            manners(self, default=argparse.SUPPRESS)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         command = bool(self._awaited)
@@ -106,7 +109,7 @@ def build_parser(whole: bool = False) -> argparse.ArgumentParser:
         epilog="Exit status: 0 success; 1 wrong input; 2 wrong usage; 3 tasks failed (run); 130 interrupted.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    manners(parser, False)
+    manners(parser, default=False)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, told in _COMMANDS.items():
         command = commands.add_parser(name, help=told, command=name)

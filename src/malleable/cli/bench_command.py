@@ -1,3 +1,5 @@
+"""``malleable bench``: how long decisions take, for several numbers of jobs, policies and instances."""
+
 from __future__ import annotations
 
 import argparse

@@ -1,3 +1,5 @@
+"""``malleable demo``: FLEX beside FAIR and FIFO on generated jobs and on a trace, as tables and pictures."""
+
 from __future__ import annotations
 
 import argparse
@@ -47,6 +49,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Workload(NamedTuple):
+    """Jobs to be planned at ``now`` [s]; ``picture`` is the name of the file for it."""
+
     picture: str
     title: str
     jobs: Jobs
@@ -66,6 +70,7 @@ def run(asked: argparse.Namespace) -> int:
         show(_compared(each))
         if folder is not None:
             show(f"picture of the packings: {_drawn(each, folder, asked.force)}", "")
+    # "a", "b": two generated sets of jobs, of ``malleable bench``
     cases = cases_of(("a", "b"), (_LATENCY_JOBS,), ("flex",), ("sum:response",))
     show(*latency_tables(measured(cases, _LATENCY_EPOCHS)))
     return 0
@@ -100,7 +105,7 @@ def _trace(asked: argparse.Namespace) -> _Workload:
 
 
 def _compared(each: _Workload) -> Table:
-    """Each policy under each objective; its ratio is the value over the best of all, if that is positive."""
+    # Each policy under each objective; its ratio is the value over the best of all, if that is positive.
     rows: list[tuple[str, Any, float]] = []
     with progress_bar("plans") as advance:
         for objective in _OBJECTIVES:

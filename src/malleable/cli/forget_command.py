@@ -1,3 +1,5 @@
+"""``malleable forget``: removes runs from a journal, the file that records them."""
+
 from __future__ import annotations
 
 import argparse
@@ -19,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Remove runs from a journal, with the output of their tasks. What was learnt of programs stays.
+    """Remove runs from a journal, with the output of their tasks. The knowledge of programs stays.
 
     Fails while a run still writes to the journal.
     """

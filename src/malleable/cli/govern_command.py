@@ -1,3 +1,6 @@
+"""``malleable govern``: a governor, a program that orders job arrays which wait in somebody's Slurm, without
+running them. A lease (a process and a waiting job) sets its changes back if it is killed."""
+
 from __future__ import annotations
 
 import argparse
@@ -76,8 +79,8 @@ def _chosen(asked: argparse.Namespace, array: Array) -> bool:
     return not asked.submitted or array.comment.split()[:1] == [COMMENT]
 
 
-def _alone(folder: Path) -> IO[str]:
-    """The lock of this user's only governor; it ends with its process."""
+def _only_governor(folder: Path) -> IO[str]:
+    # The lock of this user's only governor; it ends with its process.
     own_folder(folder)
     try:
         me = f"process {os.getpid()} on {socket.gethostname()}"
@@ -87,9 +90,10 @@ def _alone(folder: Path) -> IO[str]:
 
 
 def _places(asked: argparse.Namespace) -> PlaceDeciders:
-    """Deciders of partitions, with what earlier runs in the journal have learnt."""
+    # Deciders of partitions, with what earlier runs in the journal have learnt.
     people = cluster_header(read_cluster(asked.users))["users"] if asked.users else []
     # Slurm gives each task its own processors.
+    # ``counted``: the queue shows how many tasks have ended, but not each end.
     how: dict[str, Any] = {"counted": True, "processors": "own"}
     made = partial(SchedulerDecider, 1, asked.policy, asked.objective, users=people, **how)
     made()  # refuses unknown policies and options
@@ -123,6 +127,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _first(engine: Slurm) -> Look:
+    # The first look at the queue.
     try:
         return engine.look()
     except SlurmError as error:
@@ -130,7 +135,8 @@ def _first(engine: Slurm) -> Look:
 
 
 def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs: Outputs) -> int:
-    alone = _alone(Path.home() / OURS)
+    # Make changes until the end, and set them back; ``places`` decides for each partition.
+    alone = _only_governor(Path.home() / OURS)
     with _interrupts() as interrupts, alone, Journal(asked.journal) as journal:
         screen = Screen(watched(sys.stderr))
         governor, look = _begun(asked, engine, places, journal, ProgressLine(screen))
@@ -164,7 +170,7 @@ def _begun(
     journal: Journal,
     progress: ProgressLine,
 ) -> tuple[Governor, Look]:
-    """A governor after its first look; it first sets back the changes of a governor that was killed."""
+    # A governor after its first look; it first sets back the changes of a governor that was killed.
     look = _first(engine)
     stale = left_behind(engine, look, Path.home() / OURS)
     if stale:

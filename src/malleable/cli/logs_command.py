@@ -1,3 +1,5 @@
+"""``malleable logs``: what tasks of a job printed, from files and from the journal that records the run."""
+
 from __future__ import annotations
 
 import argparse
@@ -39,11 +41,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Reader:
+    """Shows streams of a job's tasks, each time only what is new. ``suffix``: "out" or "err"; ``heads``: with
+    a line before each task."""
+
     def __init__(self, folder: str, suffix: str, heads: bool) -> None:
         self._folder, self._suffix, self._heads = folder, suffix, heads
-        self._at: dict[tuple[int, int], int] = {}
-        self._last = -1
-        self.told = False
+        self._at: dict[tuple[int, int], int] = {}  # bytes shown, by task and attempt
+        self._last = -1  # the task that was shown last
+        self.told = False  # whether anything was shown
 
     def show(self, task: int, attempt: int) -> None:
         at = self._at.get((task, attempt), 0)
@@ -62,7 +67,7 @@ class _Reader:
 
 
 def _of_task(journal: Journal, asked: argparse.Namespace) -> Iterator[Failure]:
-    """Failures of the task. Without a task: the entry (task -1) that says why the job's tasks never started."""
+    # Failures of the task. Without a task: the entry (task -1) that says why the job's tasks never started.
     wanted = -1 if asked.task is None else asked.task
     run = journal.run(asked.number)
     return (each for each in failures(journal, run) if (each.job, each.task) == (asked.job, wanted))
@@ -75,7 +80,7 @@ def run(asked: argparse.Namespace) -> int:
 
     It reads files and the journal, and writes nothing.
     """
-    with read_journal(asked.journal, asked.number, True) as (journal, submission):
+    with read_journal(asked.journal, asked.number, of_commands=True) as (journal, submission):
         number = journal.run(asked.number).id
         folder, row = _folder(journal, number, asked)
         if not quiet():
@@ -101,8 +106,8 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _folder(journal: Journal, number: int, asked: argparse.Namespace) -> tuple[str, int]:
-    """The folder of the output of a job's tasks, and the job's number; ValueError if there is no such job or
-    task."""
+    # The folder of the output of a job's tasks, and the job's number; ValueError if there is no such job or
+    # task.
     run = journal.run(number)
     jobs = journal.jobs(number)
     names = [str(job.described.get("name")) for job in jobs]

@@ -1,3 +1,6 @@
+"""``malleable pause``, ``resume``, ``cancel`` and ``set``: an order to a run that goes on, as a file in a
+folder beside its journal."""
+
 from __future__ import annotations
 
 import argparse

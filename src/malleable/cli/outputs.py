@@ -1,4 +1,5 @@
-"""Targets of a command's result: checked before the work, then written, then named."""
+"""Results of a command go to files or to standard output, which is checked before the work. Then they are
+written, and named."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from malleable.files.writing import check_targets, naming, write_file
 from malleable.view.drawing import check_drawing
 from malleable.view.text import json_text, printable
 
-INTERRUPTED = 130
+INTERRUPTED = 130  # exit status
 
 
 OBJECTIVE = (
@@ -29,6 +30,7 @@ def output_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def ended(complete: bool) -> int:
+    # The exit status; False after Ctrl-C.
     if complete:
         return 0
     note("interrupted")

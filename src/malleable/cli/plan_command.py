@@ -1,3 +1,5 @@
+"""``malleable plan``: a schedule for the jobs of a table, or of a trace at one moment."""
+
 from __future__ import annotations
 
 import argparse
@@ -29,7 +31,7 @@ from malleable.view.drawing import image_bytes
 from malleable.view.plan_tables import pieces_csv, plan_columns, plan_dict, plan_headline
 from malleable.view.text import columns_table, counted, fields_of
 
-_ROWS = 30
+_ROWS = 30  # jobs that the table shows
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,3 +1,5 @@
+"""``malleable replay``: recorded events, given to a new scheduler, which should decide the same."""
+
 from __future__ import annotations
 
 import argparse

@@ -1,3 +1,5 @@
+"""``malleable report``: a page on what other policies would have done to recorded jobs."""
+
 from __future__ import annotations
 
 import argparse

@@ -1,3 +1,5 @@
+"""``malleable reproduce``: a figure or table of a paper, beside the numbers that the paper prints."""
+
 from __future__ import annotations
 
 import argparse

@@ -1,3 +1,5 @@
+"""``malleable run``: runs commands under an objective, records them in a journal, and shows how far it is."""
+
 from __future__ import annotations
 
 import argparse
@@ -71,6 +73,7 @@ from malleable.view.text import counted, plain
 _NO_READER = 128 + signal.SIGPIPE  # exit status
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _FEW = 10  # failed tasks that the table at the end lists
+# arguments that are settings of the job
 _OF_JOB = [
     "job",
     "retries",
@@ -184,7 +187,7 @@ _NO_COMMAND = re.compile(r"\0(?:#[^\0]*|\s*)(?=\0)")
 
 
 def _commands(asked: argparse.Namespace) -> str:
-    """Whole commands, one a line, as one text with a NUL between two."""
+    # Whole commands, one a line, as one text with a NUL between two.
     for key in ("each", "columns", "per_task"):
         if getattr(asked, key):
             asked.usage(f"--{key.replace('_', '-')}: needs a COMMAND before it")
@@ -222,6 +225,7 @@ def _program(command: str) -> str:
 
 
 def _of_values(asked: argparse.Namespace) -> dict[str, Any]:
+    # A command with values, as a table of a job has them.
     if [asked.each is not None, asked.null, asked.columns].count(True) > 1:
         asked.usage("give only one of --each, -0 and --columns")
     if asked.columns:
@@ -238,7 +242,7 @@ def _of_values(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _several(command: str, values: list[str], each: int) -> str:
-    """Whole commands, with so many values in place of ``{}``, the last one with those that are left."""
+    # Whole commands, with so many values in place of ``{}``, the last one with the rest.
     text = ShellText(command if "{}" in command else f"{command} {{}}")
     if text.odd or any(quote or field[0] != "{}" for field, quote in text.fields):
         raise ValueError(
@@ -249,6 +253,7 @@ def _several(command: str, values: list[str], each: int) -> str:
 
 
 def _input(asked: argparse.Namespace) -> str:
+    # The text of the file of commands, or of standard input.
     where = "standard input"
     if names_file(asked):
         where = asked.file
@@ -287,6 +292,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _things(asked: argparse.Namespace) -> Resources:
+    # The resources, such as GPUs, of ``--resource``; ``asked.holds``: what all tasks may hold together.
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
     if asked.resource and asked.engine:
@@ -295,7 +301,7 @@ def _things(asked: argparse.Namespace) -> Resources:
         asked.usage("--min-free-memory, --max-load: work only on this machine, not with --engine")
     pairs = (text.partition("=")[::2] for text in asked.resource or ())
     things = Resources({n: int(own) if own.isdecimal() else own.split(",") for n, own in pairs})
-    asked.holds = {"memory": memory, **things.room}
+    asked.holds = {"memory": memory, **things.capacity}
     return things
 
 
@@ -321,7 +327,7 @@ def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
 
 
 def _before(journal: Journal, jobs: list[Job], resume: bool) -> Run | None:
-    """The run that a new one goes on with; says that one could, if it was not finished."""
+    # The run that a new one goes on with; says that one could, if it was not finished.
     if not journal.has_runs():
         return None
     last = journal.run()
@@ -336,6 +342,7 @@ def _before(journal: Journal, jobs: list[Job], resume: bool) -> Run | None:
 
 
 def _tell_before(begun: CommandRun, before: Run) -> None:
+    # Say how many tasks an earlier run has done.
     tasks = sum(map(len, begun.jobs))
     told = f"{begun.done_before:,} of {tasks:,} tasks were done in run {before.id}"
     note(f"{told}; malleable logs --run {before.id} shows their output")
@@ -387,16 +394,16 @@ def _show_plan(
 
 
 def _decider(
-    slots: int, how: tuple[str, str], room: dict[str, float], local: bool = True, **options: Any
+    slots: int, how: tuple[str, str], capacity: dict[str, float], local: bool = True, **options: Any
 ) -> SchedulerDecider:
     if local:
         machine = processors()
         options |= {"machine": machine, "processors": "own" if slots <= machine else "beyond"}
-    return SchedulerDecider(slots, how[1], how[0], room, **options)
+    return SchedulerDecider(slots, how[1], how[0], capacity, **options)
 
 
 class _Interrupts:
-    """Ctrl-C and SIGTERM: the first is asked about, the second raises KeyboardInterrupt."""
+    """Ctrl-C and SIGTERM: the first sets ``heard``, the second raises KeyboardInterrupt."""
 
     heard = False
 
@@ -425,6 +432,7 @@ def _interrupts() -> Iterator[_Interrupts]:
 def _progress(
     begun: CommandRun, asked: argparse.Namespace, wanted: Wanted
 ) -> Iterator[Callable[[Progress], object]]:
+    # Views of the run: a line that moves, failures, output, a log; yields what the loop calls.
     screen = Screen(watched(sys.stderr))
     line = ProgressLine(screen)
     with ExitStack() as views:
@@ -503,6 +511,7 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
 def _controlled(
     begun: CommandRun, loop: Loop, decider: SchedulerDecider
 ) -> Iterator[Callable[[], object]]:
+    # Orders from other terminals; yields what carries out waiting ones.
     about = "the control from other terminals"
     path = begun.journal.path
     control = begun.guard(about, lambda: Control(path, lambda it: obey(begun, loop, decider, it)))
@@ -520,6 +529,7 @@ def _loop_to_its_end(
     serve: Callable[[], object],
     pack: Callable[[float], object],
 ) -> bool:
+    # Run until all jobs have ended or ``ended()``; returns whether ``limit`` stopped it before.
     while not loop.finished and not ended():
         loop.step()
         serve()
@@ -534,6 +544,7 @@ def _loop_to_its_end(
 
 
 def _stop(loop: Loop, interrupts: _Interrupts) -> int:
+    # End running tasks; returns how many processes would not end.
     if loop.finished:
         interrupts.heard = True  # no task needs to be ended any more
     try:

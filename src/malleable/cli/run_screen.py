@@ -1,6 +1,5 @@
-"""What a run shows: a line that moves, above it the tasks that failed, and what users of GNU parallel expect.
-
-That is giving up, a log of tasks, and output as tasks end.
+"""The views of ``malleable run``: a line that moves, above it the tasks that failed; and what users of GNU
+parallel expect: giving up after failures (``--halt``), a log of tasks (``--joblog``), and output as tasks end.
 """
 
 from __future__ import annotations
@@ -62,6 +61,7 @@ class Screen:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
+        # Take the line away while this block writes.
         if self._last:
             self._write("\r\x1b[K")
         yield
@@ -92,7 +92,7 @@ class FailureTeller:
     ) -> None:
         self._above, self._whole, self._clock = above, whole, clock
         self._shown: deque[float] = deque(maxlen=_MOST)
-        self._hidden = 0
+        self._hidden = 0  # failures that were not shown
         self._red = coloured(sys.stderr)
 
     def __call__(self, failure: Failure) -> None:
@@ -124,7 +124,8 @@ class ProgressLine:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._said = 0.0
+        self._said = 0.0  # when the line was written last [s of the run]
+        # Recent times, and the tasks that had ended by then.
         self._ended: deque[tuple[float, int]] = deque(maxlen=_PACE)
         self._colours = coloured(sys.stderr)
         self._plain = "utf" not in (sys.stderr.encoding or "").lower()
@@ -155,6 +156,7 @@ class ProgressLine:
         return drawn + text
 
 
+# values of ``--halt``, and GNU parallel's short forms
 _HALT = re.compile(r"(now|soon),(fail|success|done)=([1-9]\d{0,8})(%?)", re.ASCII)
 _SHORT = {"1": "soon,fail=1", "2": "now,fail=1"}
 _HEADS = "Seq Host Starttime JobRuntime Send Receive Exitval Signal Command"
@@ -192,7 +194,7 @@ def halt(text: str) -> Halt | None:
 
 
 class Wanted:
-    """A file that the user asked for. Its first error ends the run (`malleable.cli.run_command`)."""
+    """Writes a file that the user asked for. Its first error is kept; the run ends because of it."""
 
     error: OSError | None = None
 
@@ -250,9 +252,8 @@ class Shown:
     ) -> None:
         self._folders, self._screen, self._in_order = folders, screen, in_order
         self._jobs = jobs
-        self._ended: dict[
-            tuple[int, int], int
-        ] = {}  # attempts (-1: none) of output that waits for its turn
+        # By job and task: the attempt (-1: none) whose output waits for its turn.
+        self._ended: dict[tuple[int, int], int] = {}
         self._row = self._number = 0  # the task whose turn it is
 
     def __call__(self, row: int, number: int, event: Event | None) -> None:

@@ -1,3 +1,5 @@
+"""``malleable simulate``: policies side by side on jobs that arrive, in one of four models."""
+
 from __future__ import annotations
 
 import argparse
@@ -59,6 +61,7 @@ _MODELS = {
     "jobs": _Model("malleable jobs in a loop", "flex,fair,fifo", "slots", ""),
 }
 _RIGID = "auto,easy,easy-sjf,conservative,fcfs"
+# arguments of the model ``cluster`` alone
 _OF_CLUSTERS = ("cluster", "spread", "rigid", "malleable", "since", "until")
 
 
@@ -96,6 +99,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Case(NamedTuple):
+    """What is simulated; ``read_as`` says how the file was read."""
+
     model: str
     jobs: Any
     read_as: str
@@ -148,7 +153,7 @@ def _policies(given: str | None, model: str, jobs: Any) -> list[str]:
 def _of_cluster(
     asked: argparse.Namespace, source: Any, given: dict[str, Any], options: dict[str, Any]
 ) -> tuple[ClusterJobs, str]:
-    """The jobs, and how they were read; a load determines the slots when the jobs are simulated."""
+    # The jobs, and how they were read; a load determines the slots when the jobs are simulated.
     size = fields_of(asked, "cluster", "slots", "load")
     later = any(text.startswith("load=") for text in asked.grid or ())
     if later and asked.cluster is asked.slots is None:
@@ -173,7 +178,7 @@ def _of_table(
     given: dict[str, Any],
     options: dict[str, Any],
 ) -> tuple[Any, str]:
-    """The jobs of another model, and how they were read."""
+    # The jobs of another model, and how they were read.
     for name in _OF_CLUSTERS:
         if getattr(asked, name) not in (None, False):
             asked.usage(f"--{name.replace('_', '-')}: of --model cluster, and this is {model}")
@@ -201,7 +206,7 @@ def _estimates(asked: argparse.Namespace, word: str) -> Any:
 
 
 def _check_known(model: str, options: dict[str, Any]) -> None:
-    """ValueError for an option that the model does not have; clusters check theirs."""
+    # ValueError for an option that the model does not have; clusters check theirs.
     known = signature(MODELS[model][0]).parameters
     if any(own.kind is Parameter.VAR_KEYWORD for own in known.values()):
         return
@@ -214,6 +219,7 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> i
     common = {"rng": asked.seed, "model": case.model, **case.options}
     with warnings_as_notes(), counting_bar("jobs") as tell:
         result = simulate(case.jobs, case.policies, progress=tell, **common)
+        # other meanings of FAIR, which are shown beside it
         rivals = other_fairs(case.jobs, case.policies, common) if result.complete else []
         shown = result
         if rivals:
@@ -244,7 +250,7 @@ def _same(jobs: Any, seed: int) -> Any:
 
 
 def _replicated(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> int:
-    """Replications, at every point of a grid if there is one; after Ctrl-C the finished ones."""
+    # Replications, at every point of a grid if there is one; after Ctrl-C the finished ones.
     grid = dict(_axis(text, case.options) for text in asked.grid or ())
     for name in outputs.files:
         if name != "json" and not (grid and name == "plot"):

@@ -1,4 +1,4 @@
-"""Jobs of a trace for planning: which, and at what time."""
+"""Snapshots of a trace, for planning: the jobs that are there at a moment, and their remaining work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from malleable.jobs.table import Jobs, check_time
 from malleable.traces import Trace
 from malleable.view.text import counted
 
-_LOOKS = 8
+_LOOKS = 8  # moments of which the fullest is taken
 
 
 def take_snapshot(
@@ -51,6 +51,7 @@ def take_snapshot(
 
 
 def _left(trace: Trace, jobs: Jobs, phase: str, moment: float) -> tuple[Jobs, str]:
+    # The jobs that are there at a moment [s], and what to tell about them.
     when = f"snapshot at {moment:.10g} s"
     if trace.timed:
         there = trace.jobs(phase, moment)

@@ -1,3 +1,6 @@
+"""``malleable status``: how far a run is, from its journal, the file that records runs. For jobs that were
+handed over to Slurm, the queue is asked, too."""
+
 from __future__ import annotations
 
 import argparse
@@ -41,13 +44,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     output_arguments(parser)
 
 
-def _handed_over(path: str, number: int | None, commands: bool) -> Path | None:
-    """The journal of jobs in Slurm, if no run is named and they are newer than the last run."""
+def _handed_over(path: str, number: int | None, of_commands: bool) -> Path | None:
+    # The journal of jobs in Slurm, if no run is named and they are newer than the last run. ``of_commands``:
+    # only runs of commands count.
     last = last_submission(Path(path))
     if number is not None or last is None or not os.path.lexists(path):
         return last if number is None else None
     with Journal(path, write=False) as journal, Journal(last, write=False) as other:
-        if not journal.has_runs() or (commands and journal.run().kind in ("arrays", "stages")):
+        if not journal.has_runs() or (of_commands and journal.run().kind in ("arrays", "stages")):
             return last
         run = journal.run()
         return None if journal.goes_on(run.id) or run.began > other.run().began else last
@@ -55,10 +59,10 @@ def _handed_over(path: str, number: int | None, commands: bool) -> Path | None:
 
 @contextmanager
 def read_journal(
-    path: str, number: int | None, commands: bool
+    path: str, number: int | None, of_commands: bool
 ) -> Iterator[tuple[Journal, Submission | None]]:
-    """The journal to read, and what was handed over if that is its subject."""
-    with Journal(_handed_over(path, number, commands) or path, write=False) as journal:
+    """The journal to read, and its jobs in Slurm if it is about a hand-over."""
+    with Journal(_handed_over(path, number, of_commands) or path, write=False) as journal:
         run = journal.run(number) if journal.has_runs() else None
         if run is None or run.kind != SUBMITTED:
             yield journal, None
@@ -82,6 +86,7 @@ def run(asked: argparse.Namespace) -> int:
             return _failed(journal, asked.number, outputs)
         status = run_status(journal, asked.number)
 
+    # ``rule``: the policy that decides, in words, or why no task starts
     held = status.rule.startswith(NOTHING_STARTS)
     rule = [[status.rule if held else f"auto: {status.rule}"]] if status.rule else []
     return outputs.give(lambda: status_json(status), [status_table(status), *rule])

@@ -1,4 +1,4 @@
-"""Standard streams: how all commands speak to people. Its imports are fast."""
+"""Standard streams: how all commands speak to people. Its imports are fast, because every command needs it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Manner:
+    """How to speak: the options ``--quiet`` and ``--no-color``."""
+
     quiet: bool = False
     no_color: bool = False
 
@@ -37,6 +39,7 @@ def quiet() -> bool:
 
 
 def watched(stream: TextIO) -> bool:
+    # Whether a person sees it: a terminal, and not ``--quiet``.
     return not _manner.quiet and stream.isatty()
 
 
@@ -58,6 +61,7 @@ def console(stream: TextIO) -> Console:
 
 
 def prepare_streams() -> None:
+    # Make standard output and errors usable if they are closed, or cannot encode a character.
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -91,6 +95,7 @@ def note(text: str, grave: bool = False) -> None:
         print(f"malleable: {printable(text)}", file=sys.stderr)
 
 
+# what you can do about an error of the system
 _NEXT = {
     errno.EMFILE: "allow this process more open files, as with ulimit -n 4096",
     errno.ENFILE: "this machine has no more open files; end programs that hold many",
@@ -101,6 +106,7 @@ _NEXT = {
 
 
 def wording(error: BaseException) -> str:
+    # An error as one line for people.
     if isinstance(error, OSError) and error.strerror:
         return ": ".join(_wording_of_system(error))
     if isinstance(error, (AdvisedError, ThereError)):
@@ -111,7 +117,7 @@ def wording(error: BaseException) -> str:
 
 
 def _wording_of_system(error: OSError) -> Iterator[str]:
-    """The subject, what is wrong with it, and what you can do."""
+    # The subject, what is wrong with it, and what you can do.
     assert error.strerror
     if error.filename is not None:
         yield os.fsdecode(error.filename)

@@ -1,3 +1,5 @@
+"""``malleable submit``: hands jobs of commands over to Slurm, each as a job array, with its own journal."""
+
 from __future__ import annotations
 
 import argparse

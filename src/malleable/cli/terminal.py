@@ -1,4 +1,4 @@
-"""What the commands share: tables, progress and input."""
+"""Parts that the commands share: tables, progress bars, options about input."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _print(on: Console, part: Table | str) -> None:
 
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[..., None]]:
-    """What changes a bar on standard error with the time left; nothing if standard error is no terminal."""
+    # What changes a bar on standard error with the time left; nothing if standard error is no terminal.
     if not watched(sys.stderr):
         yield lambda **change: None
         return
@@ -101,8 +101,8 @@ def _argument(parse: Callable[[str], Result]) -> Callable[[str], Result]:
     return parsed
 
 
+# Bytes and seconds, as arguments say them.
 size, duration = _argument(parse_size), _argument(parse_seconds)
-"""Bytes and seconds, as arguments say them."""
 
 
 def listed(name: str, text: str, kind: Callable[[str], Result]) -> list[Result]:

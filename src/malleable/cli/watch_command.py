@@ -1,3 +1,5 @@
+"""``malleable watch``: the table of ``malleable status``, drawn again and again until the run has ended."""
+
 from __future__ import annotations
 
 import argparse

@@ -1,4 +1,4 @@
-"""Processes that compute side by side."""
+"""Processes that compute side by side, for commands with ``--processes``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def workers(count: int) -> Iterator[Executor | None]:
+    # A pool of so many processes; None for one, which needs no pool.
     if count < 1:
         raise ValueError(f"processes = {count}: must be at least 1")
     if count == 1:

@@ -1,1 +1,1 @@
-"""Tasks on nodes: jobs and nodes, classes matched to resources, epoch and simulation."""
+"""The model of clusters: jobs of single tasks, nodes with slots, the scheduler, and the simulation."""

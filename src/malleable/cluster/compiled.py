@@ -1,4 +1,6 @@
-"""Compiled policies of your own, which the core calls at their address."""
+"""Policies that a user has compiled with Numba (or gives as an address): a wrapper with the signature that the
+core calls, without the interpreter. The core passes an array of addresses: of the time, of the number of jobs,
+and of each column of the state (`_FIELDS`)."""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import functools
 from collections import namedtuple
 from typing import Any
 
+# Columns of the state: one value a job; a job and a phase; a job and a kind of slots (map, reduce).
 _BY_JOB = (
     ("ids", int), ("arrival", float), ("weight", float), ("deadline", float), ("user", int),
     ("size", float), ("attained", float), ("speedup", float),
@@ -23,8 +26,8 @@ def is_compiled(policy: Any) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def compiled(policy: Any, generic: bool) -> Any:
-    """What has the address of a ``malleable_policy`` (scheduler/policy_state.h); each function is compiled
-    once for each kind of cluster."""
+    """An object with the address of the wrapper, a ``malleable_policy`` of scheduler/policy_state.h. Each
+    function is compiled once for each kind of cluster; ``generic``: its slots run maps and reduces."""
     if hasattr(policy, "address"):
         return policy
     try:

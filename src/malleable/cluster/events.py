@@ -1,4 +1,5 @@
-"""What a scheduler was told and asked, in a file: compact, versioned, the same bytes for the same calls.
+"""Files of events: the calls of a scheduler (what it was told and asked), so that they can be replayed;
+compact, versioned, the same bytes for the same calls.
 
 A file is gzip. It begins with `MAGIC` and a line of JSON (``cluster``, ``policy``, ``objective``,
 ``options``). Then come calls: a byte for the name, a byte for the number of columns, then each column: a
@@ -31,11 +32,11 @@ CALLS, COLUMNS = _core.EVENT_CALLS, _core.EVENT_COLUMNS
 _TYPES = (np.dtype("<f8"), np.dtype("<i8"), np.dtype("<i4"), np.dtype("u1"))
 _CALL = {name: code for code, name in enumerate(CALLS)}
 _COLUMN = {name: code for code, name in enumerate(COLUMNS)}
-_MOST_HEADER = 1 << 26
+_MOST_HEADER = 1 << 26  # bytes
 
 
 def _narrow(values: Any) -> tuple[int, bytes, int]:
-    """Type, values and length of a column, in as few bytes as its whole numbers need."""
+    # Type, values and length of a column, in as few bytes as its whole numbers need.
     array = np.asarray(values)
     if array.dtype.kind == "f":
         return 0, np.ascontiguousarray(array, dtype="<f8").tobytes(), array.size
@@ -73,6 +74,7 @@ def checksum(ids: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> int:
 
 
 def cluster_header(cluster: Cluster) -> dict[str, Any]:
+    # Nodes and users of a cluster in JSON's types.
     pools = {"map_slots": cluster.map_slots, "reduce_slots": cluster.reduce_slots}
     if cluster.generic:
         pools = {"slots": cluster.map_slots}
@@ -148,6 +150,7 @@ def read_events(path: str | PathLike[str]) -> tuple[dict[str, Any], bytes, int]:
 
 
 def calls_of(data: bytes, at: int) -> Iterator[tuple[str, dict[str, npt.NDArray[Any]]]]:
+    # Name and columns of each call, from byte ``at`` on.
     number = 0
     while at < len(data):
         columns: dict[str, npt.NDArray[Any]] = {}

@@ -1,4 +1,4 @@
-"""Random cluster jobs."""
+"""Random jobs of map and reduce tasks, for simulations of clusters."""
 
 from __future__ import annotations
 

@@ -1,3 +1,9 @@
+"""What a scheduler has learnt of the times of tasks: sums that the core keeps, as a mapping in JSON's types
+with which another scheduler can begin.
+
+A phase is the map or the reduce tasks of a job. A statement is the time of a task that a user gave before. p
+is the exponent of speed-up: s tasks at once do s^p; it is estimated on a grid of 16 values."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,22 +31,23 @@ _FIELDS = {
 class History(NamedTuple):
     """Sums over all phases, and by program and by user what their phases showed, a row each.
 
-    ``map`` and ``reduce``, 3 columns: phases, mean of their logarithms, and that of the latest ones; for users
-    of how far statements were off, with the sum of squares in the third. ``speedup``, 17: tasks that showed p,
-    and the logarithm of how well each p explains them.
+    ``map`` and ``reduce`` have 3 columns: the number of phases, the mean of the logarithms of their tasks'
+    seconds, and that of the latest ones; for users the same of how far statements were off, with the sum of
+    squares in the third. ``speedup`` has 17: tasks that showed p, and the log-likelihood of each p.
     """
 
     names: list[tuple[str, str]]  # program and user, by row
     users: list[str]  # by row of their statements
     common: Floats
-    shown: dict[str, Floats]
-    said: dict[str, Floats]
+    shown: dict[str, Floats]  # of programs, by field
+    said: dict[str, Floats]  # of users' statements, by field
 
     @classmethod
     def of(
         cls, names: Iterable[tuple[str, str]], users: Iterable[str], numbers: tuple[Floats, ...]
     ) -> History:
-        """Of programs and users in the order of their rows; the last ones may have no row."""
+        """A history of ``numbers`` of the core, for programs and users in the order of their rows; the last
+        ones may have no row."""
         programs, people = list(names), list(users)
         common, maps, reduces, said_maps, said_reduces, *others = numbers
         shown = zip(_FIELDS["programs"], (maps, reduces, *others), strict=True)
@@ -54,6 +61,7 @@ class History(NamedTuple):
         )
 
     def numbers(self, users: Iterable[str]) -> tuple[Floats, ...]:
+        # The arrays of the core, with a row for each of these users.
         place = {name: row for row, name in enumerate(self.users)}
         of = [place.get(name, -1) for name in users]
         said = (np.vstack([rows, np.zeros((1, 3))])[of] for rows in self.said.values())

@@ -1,4 +1,5 @@
-"""The jobs of a recorded run, for simulations: recorded task times are the truth."""
+"""Jobs for simulations from a file of events, which a scheduler has recorded: the recorded times of tasks are
+taken as their true times."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ _PHASES = (("maps", "map_seconds"), ("reduces", "reduce_seconds"))
 
 
 class _Job:
+    """A job as the calls have shown it so far; ``seen``: by phase, seconds of tasks that have ended."""
+
     def __init__(self, columns: dict[str, npt.NDArray[Any]], row: int, now: float) -> None:
         self.told = {name: columns[name][row] for name in SCHEDULER_COLUMNS if name in columns}
         self.arrival = min(float(columns["arrival"][row]), now)
@@ -31,7 +34,7 @@ class _Job:
         self.seen: list[list[Floats]] = [[], []]
 
     def seconds(self, phase: int) -> Floats:
-        """Seconds of each task: as seen; for other tasks the mean of the seen ones, or else the estimate."""
+        # Seconds of each task: as seen; for other tasks the mean of the seen ones, or else the estimate.
         seen = np.concatenate([*self.seen[phase], np.empty(0)])[: self.tasks[phase]]
         usual = float(seen.mean()) if len(seen) else self.estimate[phase]
         return np.append(seen, np.full(self.tasks[phase] - len(seen), usual))

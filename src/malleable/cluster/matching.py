@@ -93,8 +93,9 @@ def match_classes(
 ) -> ClassMatching:
     """Match classes of jobs with nodes so that all classes could grow alike as far as possible.
 
-    Maximises lambda subject to ``sum_j mu_ij delta_ij >= lambda alpha_i`` for every class i and ``sum_i
-    delta_ij <= 1`` for every node j. If several vertices are optimal, the result puts later classes on later
+    delta_ij is the part of node j's time for class i. Maximises lambda subject to ``sum_j mu_ij delta_ij >=
+    lambda alpha_i`` for every class i and ``sum_i delta_ij <= 1`` for every node j. If several vertices are
+    optimal, the result puts later classes on later
     nodes: among all optimal delta, the largest ``sum_ij (i + 1)^a (j + 1)^b n_j mu_ij delta_ij / alpha_i``
     with a = 1 / sqrt(2), b = 1 / sqrt(3) (irrational, so that sums do not tie), types in the order of their
     first node, n_j being the nodes of a type (1 without grouping).
@@ -107,10 +108,10 @@ def match_classes(
         mu, jobs a second that the whole node could serve; 0: the class cannot run there.
     group : bool
         Solve for types of nodes (equal columns), with the same lambda, and equal shares within a type. False:
-        for each node, as printed.
+        for each node, as in Rasooli and Down 2011.
     serve_idle : bool
         A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with share
-        0. False: to no node, as printed.
+        0. False: to no node, as in Rasooli and Down 2011.
 
     Returns
     -------
@@ -165,7 +166,8 @@ def match_classes(
 
 
 def resource_shares(alpha: Floats, mu: Floats, count: Floats) -> Floats:
-    """Shares of resources, each of which stands for ``count`` nodes; input is checked."""
+    """Shares (delta) of resources, each of which stands for ``count`` nodes. ``alpha``: arrival rates of
+    classes; ``mu``: jobs a second that a node serves; both are checked."""
     check_solver()
     share = np.zeros(mu.shape)
     come = np.flatnonzero(alpha > 0.0)
@@ -178,6 +180,7 @@ def resource_shares(alpha: Floats, mu: Floats, count: Floats) -> Floats:
 
 
 def _types(mu: Floats) -> tuple[Integers, Integers]:
+    # The first node of each type (nodes with equal columns), and the type of each node.
     _, first, member = np.unique(mu, axis=1, return_index=True, return_inverse=True)
     member = member.reshape(-1)
     order = np.argsort(first, kind="stable")
@@ -187,7 +190,7 @@ def _types(mu: Floats) -> tuple[Integers, Integers]:
 
 
 def _solve(alpha: Floats, capacity: Floats) -> Floats:
-    """Shares at the chosen vertex; capacity[i, g]: jobs of class i that all nodes of g serve in a second."""
+    # Shares at the chosen vertex; capacity[i, g]: jobs of class i that all nodes of g serve in a second.
     # In units in which equal shares give growth 1, so that 1 <= growth <= F.
     equal = float((capacity.sum(axis=1) / alpha).min()) / len(alpha)
     # A class that needs less than a ten-millionth of all capacity counts as needing that much.
@@ -207,6 +210,8 @@ def _solve(alpha: Floats, capacity: Floats) -> Floats:
 
 
 def _matrix(speed: Floats) -> tuple[Integers, Integers, Floats]:
+    # The constraints by columns (starts, rows, values): a row a class, then a row a type of nodes; the last
+    # column is lambda.
     classes, columns = speed.shape
     start = np.arange(0, 2 * classes * columns + 1, 2)
     row = np.empty((classes, columns, 2), dtype=np.int64)
@@ -222,6 +227,7 @@ def _matrix(speed: Floats) -> tuple[Integers, Integers, Floats]:
 
 
 def _highs(speed: Floats, rank: Floats) -> Floats:
+    # Shares by the solver HiGHS: the largest lambda, then among these optima the largest sum of ``rank``.
     import highspy
 
     classes, columns = speed.shape

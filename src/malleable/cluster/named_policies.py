@@ -1,4 +1,5 @@
-"""Policies of a cluster as the core calls them: by name, with their options, or your own."""
+"""Policies of a cluster as the core calls them: by name, with their options, or a user's own (a function, or
+an object). Options and settings are mappings by name; ``generic``: slots run maps and reduces."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from malleable.policies import policy_of
 from malleable.validation import check_keys, check_whole, checked_choice, checked_flag
 
 _OF_RIGID = {"auto": "easy-auto", "fifo": "fcfs"}  # policies for rigid jobs
-_Speedups = tuple[float | Floats | None, ...] | None
+_Speedups = (
+    tuple[float | Floats | None, ...] | None
+)  # by job: p of s^p, rates by number of tasks, or none
 
 
 def policy_name(policy: Any) -> str:
@@ -32,6 +35,8 @@ def policy_name(policy: Any) -> str:
 
 
 class PolicyState(dict[str, Any]):
+    """The state that a user's own policy gets: arrays by name, also as attributes."""
+
     def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
@@ -40,6 +45,7 @@ class PolicyState(dict[str, Any]):
 
 
 def _takes_time(function: Any) -> bool:
+    # Whether a function has two parameters, ``(state, now)``.
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -63,6 +69,7 @@ def core_policy(
     tables: _Speedups = None,
     jobs: int = 0,
 ) -> Any:
+    # The core's object of a policy; ``tables``: the speed-ups of its ``jobs``, if these are known.
     if isinstance(policy, _core.ClusterPolicy):
         return policy
     if policy == "adaptive-literal":
@@ -104,8 +111,8 @@ def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
     classes of programs, the user does not count."""
     if jobs.program is None:
         return []
-    anybody = isinstance(policy, AdaptiveLiteral) or policy == "adaptive-literal"
-    users = ("",) * len(jobs) if jobs.user is None or anybody else jobs.user
+    by_program = isinstance(policy, AdaptiveLiteral) or policy == "adaptive-literal"
+    users = ("",) * len(jobs) if jobs.user is None or by_program else jobs.user
     return list(zip(jobs.program, users, strict=True))
 
 
@@ -155,6 +162,7 @@ def _exponents(
 
 
 def _exponent(rates: float | Floats) -> tuple[float, int]:
+    # The nearest p of rates by number of slots, and the number of slots that is fastest.
     if isinstance(rates, float):
         return rates, 1 << 62
     slots = np.log(np.arange(1.0, len(rates) + 1))
@@ -184,10 +192,10 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any], Any], Any]] = {
 }
 _ARGUMENTS = ("hysteresis", "effort", "at_least_one", "by_user", "learn")
 _OF_ARGUMENTS = {row["name"]: row for row in _core.OPTIONS if row["name"] in _ARGUMENTS}
+# Rows of the core's table of options by name, without options that are arguments of their own.
 OPTIONS: dict[str, Mapping[str, Any]] = {
     row["name"]: row for row in _core.OPTIONS if row["name"] not in _ARGUMENTS
 }
-"""Rows of the core's table of options by name, without options that are arguments of their own."""
 
 
 def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict[str, Any]:
@@ -201,6 +209,7 @@ def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict
 
 
 def arguments_of(file: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    # Arguments of a call; arguments that are None are taken from the options in the cluster's file.
     found = dict(given)
     for name, value in file.items():
         if found.get(name, 0) is None:
@@ -216,6 +225,7 @@ def has_gangs(settings: Mapping[str, Any]) -> bool:
     return bool(settings.get(_TOGETHER) == "start")
 
 
+# By option: why it may have no effect, and whether it has one for these jobs with these settings.
 _REDUCES = "no job has reduce tasks", lambda jobs, _: (jobs.reduces > 0).any()
 _USED: dict[str, tuple[str, Callable[[ClusterJobs, Mapping[str, Any]], Any]]] = {
     _TOGETHER: (

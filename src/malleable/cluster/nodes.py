@@ -1,4 +1,5 @@
-"""Clusters: nodes with slots, rates and disks; TOML files that describe them."""
+"""Clusters: nodes with slots, rates (a task of s seconds takes s / rate) and disks; TOML files that describe
+them."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ _MOST_NODES = 1 << 20
 _KINDS = 4  # kinds of nodes that a brief line lists
 _LISTS = ("node", "user", "change")
 _TABLES = ("node", "user", "change", "options")  # as `Cluster` takes them
-_NEEDED: Any = object()
+_NEEDED: Any = object()  # stands for the default of a key that has none
 _COLUMNS = ("map_slots", "reduce_slots", "rate", "type", "storage", "link", "generic")
 _ROOM = ("partitions", "memory", "gpus")  # None if no node has it
 _MOST_PARTITIONS = 64
@@ -165,7 +166,7 @@ def _with_both_slots(where: str, node: dict[str, Any]) -> dict[str, Any]:
 def _partitions(
     groups: Sequence[Mapping[str, Any]], count: Sequence[int]
 ) -> tuple[list[str], npt.NDArray[np.uint64] | None]:
-    """Names of partitions, and for each node those that it is in, as bits."""
+    # Names of partitions, and for each node the partitions that it is in, as bits.
     names = list(dict.fromkeys(name for group in groups for name in group["partition"]))
     if not names:
         return [], None

@@ -1,4 +1,5 @@
-"""What a cluster simulation gives: metrics, slowdown by size, one record a job."""
+"""The outcome of a cluster simulation: metrics, mean stretch by size of job, one record a job. ``found`` are
+the core's columns by job (``start``, ``completion``, NaN: not ended), ``totals`` its sums over time."""
 
 from __future__ import annotations
 
@@ -28,6 +29,7 @@ _OF_FLOWS = _OF_USERS | {"max_response": "max_response", "max_stretch": "max_str
 
 
 def _outcome(jobs: ClusterJobs, found: Mapping[str, Any]) -> tuple[Any, Floats, Floats]:
+    # Rows, responses and work of the jobs that have ended.
     rows = np.flatnonzero(np.isfinite(found["completion"]))
     response = np.maximum(found["completion"][rows] - jobs.arrival[rows], 0.0)
     return rows, response, (jobs.map_work + jobs.reduce_work)[rows]
@@ -88,7 +90,7 @@ def summary_of(
 
 
 def _due(jobs: ClusterJobs, completion: Floats, late: Any, now: float) -> dict[str, float]:
-    """Lateness of finished jobs with deadlines, and the cost of the SLAs of all jobs so far."""
+    # Lateness of finished jobs with deadlines, and the cost of the SLAs of all jobs so far.
     summary = {}
     rows = np.flatnonzero(np.isfinite(completion) & np.isfinite(jobs.deadline))
     if len(rows):

@@ -1,4 +1,4 @@
-"""How the adaptive scheduler of 2011 decides: as printed, or with options."""
+"""Options of the adaptive scheduler of Rasooli and Down (2011), by default as their paper prints it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENDLESS = ("memory", "max_wait")  # columns that may be infinite
 
 @dataclass(frozen=True)
 class AdaptiveLiteral:
-    """The adaptive scheduler (Rasooli and Down 2011) for heterogeneous clusters, by default as printed.
+    """The adaptive scheduler (Rasooli and Down 2011) for heterogeneous clusters, by default as they print it.
 
     Parameters
     ----------
@@ -54,10 +54,11 @@ class AdaptiveLiteral:
 
     Notes
     -----
-    As printed (section 6.2): nodes one by one, no fallback, solved at every arrival, nothing forgotten. Jobs
-    can starve; ``max_wait``, which is ours, limits their wait. The rules of job selection, which are not
-    printed, are in docs/internals/deviations.md. A choice takes O(users x suggested classes), and the linear
-    programs are those of `malleable.match_classes`.
+    Classes of jobs are suggested to nodes by linear programs (`malleable.match_classes`); a free slot goes to a
+    suggested class. In the paper (section 6.2) nodes are matched one by one, there is no fallback, the programs
+    are solved at every arrival, and nothing is forgotten. Jobs can starve; ``max_wait``, which is ours, limits
+    their wait. The paper does not print the rules of job selection; ours are in docs/internals/deviations.md. A
+    choice takes O(users x suggested classes).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a scheduler was told, given to a fresh one, and to another policy beside it."""
+"""Replays: the recorded calls of a scheduler, given to a fresh one, and to another policy beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The scheduler of a cluster: how many slots each job gets, which tasks start where, and what is expected."""
+"""The scheduler of a cluster. Here are its decisions and answers: how many slots each job gets, which tasks
+start where, and when jobs are expected to end. Its base classes take reports of what happened
+(`SchedulerEvents`) and keep its state (`SchedulerState`)."""
 
 from __future__ import annotations
 
@@ -156,6 +158,7 @@ class Scheduler(SchedulerEvents):
 
     @guarded
     def _assess(self, decision: SchedulerDecision) -> tuple[float, float] | tuple[None, None]:
+        # Value and lower bound of a decision, by a plan of the present jobs as divisible ones.
         if decision._calls != self._calls:
             raise RuntimeError(
                 "the scheduler has moved on since this decision; ask for the value first"
@@ -177,7 +180,7 @@ class Scheduler(SchedulerEvents):
             speedup=None if np.all(state["speedup"] == 1.0) else state["speedup"],
             **{name: state[name] for name in ("weight", "deadline")},
         )
-        plan = plan_jobs(jobs, slots, self._objective, policy, 0, now=decision.now)
+        plan = plan_jobs(jobs, slots, self._objective, policy, effort=0, now=decision.now)
         return plan.value, plan.lower_bound
 
     @guarded
@@ -344,6 +347,7 @@ class Scheduler(SchedulerEvents):
         return dict(zip(("ids", "at", "early", "late"), self._expected(most, seed), strict=True))
 
     def _expected(self, draws: int, seed: int) -> tuple[npt.NDArray[Any], ...]:
+        # By number: how the core's simulation orders jobs.
         name, (rule, *_) = policy_name(self._policy), self._core.rule
         orders = {"fifo": 1, "fair": 2, "wdeq": 2, "equally": 2, "by size": 4}
         order = orders.get(rule or name, 3 if of_deadlines(self._objective) else 0)

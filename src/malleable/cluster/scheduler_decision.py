@@ -1,4 +1,4 @@
-"""What a scheduler of a cluster gives back: slots of jobs, and tasks to start."""
+"""The answers of a cluster's scheduler: slots of jobs, and tasks to start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class TaskStarts(NamedTuple):
 
 @by_value(without=("_assessment", "_calls", "_scheduler"))
 class SchedulerDecision(ExplainedDecision, AssessedDecision):
-    """How many slots each job should have; `malleable.epoch.BaseDecision` has the other attributes.
+    """How many slots each job should have. Other attributes, as of all decisions (`BaseDecision`): ``now``,
+    ``ids``, ``slots``, ``changed``.
 
     Attributes
     ----------
@@ -57,9 +58,9 @@ class SchedulerDecision(ExplainedDecision, AssessedDecision):
 
     __slots__ = ("_assessment", "_calls", "_key", "_scheduler")
     _more = ("_bound", "_key", "_scheduler", "_calls", "_assessment")
-    _key: Floats
+    _key: Floats  # by job: its place in the order; the least comes first
     _scheduler: Assessor | None
-    _calls: int
+    _calls: int  # calls of the scheduler before this decision
 
     def _assess(self) -> tuple[float, float] | tuple[None, None]:
         return self._scheduler._assess(self) if self._scheduler else (None, None)

@@ -1,4 +1,5 @@
-"""What an engine tells a scheduler: jobs, ends of tasks, changes of jobs, users and nodes."""
+"""The calls by which an engine (the program that runs tasks) reports to a scheduler: jobs, starts and ends of
+tasks, changes of jobs, users and nodes. Each call checks its columns, tells the core, and is recorded."""
 
 from __future__ import annotations
 
@@ -95,6 +96,7 @@ class SchedulerEvents(SchedulerState):
         return ids
 
     def _report(self, what: str, ids: npt.ArrayLike, now: float | None, **columns: Any) -> int:
+        # Tell the core an event of tasks; returns how many tasks were ignored.
         rows = ids_of(ids)
         count = len(rows)
         told: dict[str, Any] = {"ids": rows}
@@ -377,7 +379,7 @@ class SchedulerEvents(SchedulerState):
 def _by_phase(
     name: str, key: str, values: npt.ArrayLike, count: int, read: Callable[..., npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Columns ``key_maps`` and ``key_reduces`` of values of shape (n, 2), or (n,) or a number for maps."""
+    # Columns ``key_maps`` and ``key_reduces`` of values of shape (n, 2), or (n,) or a number for maps.
     array = array_of(name, values)
     if array.ndim == 2 and array.shape != (count, 2):
         raise ValueError(f"{name} has shape {array.shape}, expected ({count}, 2)")
@@ -386,7 +388,7 @@ def _by_phase(
 
 
 def _parents(parents: Sequence[npt.ArrayLike], count: int) -> dict[str, Integers]:
-    """Ids that jobs wait for, joined, and where each job's ids begin."""
+    # Ids that jobs wait for, joined, and where each job's ids begin.
     if len(parents) != count:
         raise ValueError(f"parents has {len(parents)} entries, expected {count}")
     rows = [ids_of(own, f"parents[{k}]") for k, own in enumerate(parents)]
@@ -396,6 +398,7 @@ def _parents(parents: Sequence[npt.ArrayLike], count: int) -> dict[str, Integers
 
 
 def _numbered(known: dict[_Name, int], names: Sequence[_Name]) -> tuple[Integers, dict[_Name, int]]:
+    # The number of each name, and the numbers of names that were not known.
     new: dict[_Name, int] = {}
     numbers = [
         known[name] if name in known else new.setdefault(name, len(known) + len(new))

@@ -1,4 +1,4 @@
-"""What a scheduler of a cluster keeps: the core, names of users and programs, the record of calls."""
+"""The state of a cluster's scheduler: the core's object, names of users and programs, the record of calls."""
 
 from __future__ import annotations
 
@@ -149,6 +149,7 @@ class SchedulerState(Checkpointed):
         return self._core.next
 
     def _people(self, names: Iterable[str]) -> list[tuple[float, float]]:
+        # Minimum [slots] and priority of users.
         return [self._cluster.users.get(name, (0.0, 1.0)) for name in names]
 
     def _moment(self, now: float | None) -> float:
@@ -157,6 +158,7 @@ class SchedulerState(Checkpointed):
     def _by_pool(
         self, name: str, slots: npt.ArrayLike, nodes: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        # Map slots and reduce slots of nodes, from two columns or one for both.
         array = array_of(name, given(name, slots))
         if array.ndim == 2 and array.shape != (nodes, 2):
             raise ValueError(f"{name} has shape {array.shape}, expected ({nodes}, 2)")

@@ -1,4 +1,5 @@
-"""Running a cluster simulation step by step: Ctrl-C, progress, and means over time."""
+"""Running a cluster simulation step by step, for Ctrl-C, progress, and means over time. A *series* has the mean
+of a figure over each step."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ _SERIES = {
 
 
 def _step(jobs: ClusterJobs, cluster: Cluster) -> float:
+    # Length of a step [s].
     power = max(1e-300, float(cluster.rate @ (cluster.map_slots + cluster.reduce_slots)))
     least = float(jobs.map_work.sum() + jobs.reduce_work.sum()) / power
     span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0

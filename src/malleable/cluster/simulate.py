@@ -1,4 +1,5 @@
-"""Tasks on the nodes of a cluster: every policy on the same jobs."""
+"""The simulation of a cluster: tasks of jobs on the slots of nodes. Here arguments become the core's columns;
+the core simulates."""
 
 from __future__ import annotations
 
@@ -48,6 +49,7 @@ CLUSTER_POLICIES = policy_names("cluster")
 
 
 def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
+    # Speed-ups as rates of 1, 2, ... tasks together; those of job j begin at ``rate_offset[j]``.
     tables: list[Floats] = []
     for row, own in enumerate(jobs.speedup or ()):
         if isinstance(own, float):
@@ -60,6 +62,7 @@ def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
 
 
 def _numbers(words: Sequence[Any], known: list[Any]) -> npt.NDArray[np.int64]:
+    # The number of each word in ``known``, to which new words are added.
     before = len(known)
     known[:], numbers = numbered([*known, *words])
     return numbers[before:]
@@ -68,6 +71,7 @@ def _numbers(words: Sequence[Any], known: list[Any]) -> npt.NDArray[np.int64]:
 def _jobs(
     jobs: ClusterJobs, cluster: Cluster, policy: Any, programs: list[Any]
 ) -> tuple[dict[str, Any], list[str]]:
+    # The core's columns of jobs, and the users by number.
     columns = jobs.columns()
     if jobs.speedup is not None:
         columns |= _rates(jobs, int(cluster.map_slots.sum() + cluster.reduce_slots.sum()))
@@ -90,7 +94,7 @@ def _jobs(
 
 
 def _estimates(jobs: ClusterJobs, estimates: Any, split_copy: bool, seed: int) -> Floats | None:
-    """Believed seconds of a task, map and reduce of every job in turn; None: the core's own."""
+    # Believed seconds of a task, map and reduce of every job in turn; None: the core's own.
     if estimates is None:
         return None
     if isinstance(estimates, str):
@@ -147,12 +151,12 @@ def run(
           FLEX's order. While there is a flow of several jobs, jobs go in the order of ``flowflex`` (generic
           slots). Jobs with ``rate`` make it ``adaptive``.
         - ``flowflex`` and ``flowflex-fast`` are for flows, on generic slots.
-        - ``adaptive`` and ``adaptive-literal`` (Rasooli and Down 2011) choose a job for each node, with rules
-          in place of ``delay`` and ``by_user``.
+        - ``adaptive`` and ``adaptive-literal`` (the second as in Rasooli and Down 2011) choose a job for each
+          node, with rules in place of ``delay`` and ``by_user``.
 
         A policy of your own gets a mapping with arrays of the jobs that have ready tasks (``job``,
         ``running``, ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``,
-        ``deadline``), and the numbers ``pool``, ``now`` and ``slots``. It is a function that returns the
+        ``deadline``), and the numbers ``pool``, ``now`` and ``slots``. It may be a function that returns the
         slots of each job; one with ``style = "ranks"`` that returns numbers of which the least goes first; or
         an object with ``style = "node"`` and a method ``choose(state, node, pool)`` that returns a job and a
         phase (0 map, 1 reduce), or None.
@@ -269,12 +273,13 @@ def run(
 
 
 def _learnt(programs: list[Any], users: list[str], simulation: Any, known: History | None) -> Any:
+    # The history at the end, with users of the ``known`` one that had no job.
     found = History.of(programs, _tellers(users), simulation.history())
     return (found if known is None else found.with_users(known)).plain()
 
 
 def _tellers(users: list[str]) -> list[str]:
-    """Users whose statements of sizes are learnt; a table without users has one, without a name."""
+    # Users whose statements of sizes are learnt; a table without users has one, without a name.
     return users or [""]
 
 
@@ -312,7 +317,7 @@ def _settings(
     trace: Any,
     seed: int,
 ) -> dict[str, Any]:
-    """Options and arguments as the core takes them; warns of those without effect."""
+    # Options and arguments as the core takes them; warns of those without effect.
     said = {name: value for name, value in place.options.items() if name not in (*own, "learn")}
     settings = checked_options({**said, **given})
     if settings.get("backups") and not learn:

@@ -1,4 +1,5 @@
-"""Which slots tasks ran on: numbers from the trace of a run, for readers of Batsim's records."""
+"""The slots on which tasks ran: numbers from the trace of a simulation (a row for each start and end of a
+task), for records in the format of Batsim, a simulator of batch systems."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ _START, _END, _BACKUP = 0, 1, 5  # kinds of rows of a trace
 
 
 def interval_text(slots: Integers) -> str:
+    # Sorted numbers as Batsim writes them: ``0-3 7``.
     if not len(slots):
         return ""
     breaks = np.flatnonzero(np.diff(slots) > 1) + 1
@@ -25,6 +27,7 @@ def interval_text(slots: Integers) -> str:
 
 
 def job_slots(trace: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> list[str]:
+    # All slots that each of these jobs ever held.
     most = int(trace["slot"].max(initial=0)) + 1
     held = trace["slot"] >= 0
     pairs = np.unique(trace["job"][held] * most + trace["slot"][held])

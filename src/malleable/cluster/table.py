@@ -1,4 +1,5 @@
-"""Jobs made of map and reduce tasks: the table, and jobs of flows."""
+"""The table of the model of clusters: jobs made of map and reduce tasks; and how flows (graphs of jobs) become
+such jobs."""
 
 from __future__ import annotations
 
@@ -51,6 +52,7 @@ _COLUMNS = (
     *("sla_offset", "sla_time", "sla_penalty"),
 )
 
+# columns that are left out if they have these values only
 _PLAIN = {"width": 1, "requested": 0, "memory": 0, "gpus": 0, "min_mode": -1}
 _MODES = ("guarantee", "start")
 
@@ -63,7 +65,7 @@ SCHEDULER_COLUMNS = tuple(
 
 
 def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats, Integers | None]:
-    """Seconds of the tasks: one number a job, or the rows of a list of lists with its offsets."""
+    # Seconds of the tasks: one number a job, or the rows of a list of lists with its offsets.
     nested = not np.isscalar(values) and any(not np.isscalar(row) for row in values)
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
         nested = False
@@ -131,6 +133,7 @@ def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats 
 
 
 def _rates(rate: Mapping[str, Any], count: int) -> Floats:
+    # Rates by job, phase and name of node.
     found = np.empty((count, 2, len(rate)))
     for k, (name, values) in enumerate(rate.items()):
         array = floats(f"rate[{name!r}]", values, RATE)
@@ -174,7 +177,7 @@ class ClusterJobs(Table):
     arrival : array_like or float
         When each job comes [s], from 0 to 1e12; any order.
     shuffle : array_like or float
-        Time for which each reduce task of the job copies at least [s]; see `malleable.cluster.simulate.run`.
+        Time for which each reduce task of the job copies the output of maps at least [s].
     block : array_like or float
         Bytes that each map task reads (clusters with replicas).
     min_map_slots, min_reduce_slots : array_like of int
@@ -352,7 +355,7 @@ class ClusterJobs(Table):
         return {field: column for field, column in found.items() if column is not None}
 
     def told(self) -> dict[str, Any]:
-        """Those of `SCHEDULER_COLUMNS`."""
+        """Columns that a scheduler takes as they are."""
         return {name: getattr(self, name) for name in SCHEDULER_COLUMNS if self._says(name)}
 
     def _says(self, field: str) -> bool:
@@ -388,7 +391,8 @@ def task_counts(
     task_seconds: float | None,
     coarsest: int = 100_000,
 ) -> Integers:
-    """Number of equal tasks into which work is cut; see `cluster_flows`."""
+    """Number of equal tasks into which work is cut, from one to ``coarsest``: of about ``task_seconds``, or
+    (None) as many as ``max_slots``."""
     if task_seconds is None:
         for row in np.flatnonzero(max_slots == ALL_SLOTS)[:1]:
             raise AdvisedError(

@@ -1,1 +1,1 @@
-"""Reading and writing what people hand us: sizes, errors, CSV, JSON, files that appear whole."""
+"""Reading and writing files of users: sizes, errors, CSV, JSON, and files that appear as a whole."""

@@ -9,7 +9,7 @@ import warnings
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import one_line
 
-_SHOWN = 3
+_SHOWN = 3  # kinds of faults that a message shows
 _KINDS = 1000  # kinds that are counted separately
 _VALUES = re.compile(r"'[^']*'|\d+")  # values may differ between messages of one kind
 
@@ -50,7 +50,7 @@ class BadRecords:
 
 
 def _caller() -> int:
-    """How many frames above the asking function the call of the package is."""
+    # How many frames above this function the user's call of the package is, for the place of a warning.
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("malleable."):
         frame, level = frame.f_back, level + 1

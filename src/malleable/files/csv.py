@@ -1,4 +1,5 @@
-"""CSV tables: rows with their lines, columns with their errors, and names that no spreadsheet runs."""
+"""CSV tables: errors that name the line, checks of headers, and names that a spreadsheet does not run as
+formulas."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ def csv_rows(text: Iterable[str], strict: bool = False, between: str = ",") -> I
         raise ValueError(f"line {rows.line_num}: {error}") from None
 
 
+# beginnings of what a spreadsheet takes for a formula
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 

@@ -1,4 +1,4 @@
-"""JSON as strangers write it: what cannot be a value is a ValueError of one line."""
+"""JSON of files that others have written: each value is checked, and a fault is a ValueError of one line."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _no_constant(name: str) -> float:
 
 # A whole number of hundreds of digits is infinite, like 1e999.
 _DECODER = json.JSONDecoder(parse_int=_whole_number)
+# A decoder of JSON values; NaN and Infinity are errors.
 STRICT_DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_no_constant)
-"""Of JSON values, without NaN and Infinity, which are none."""
 
 
 def parse_json(text: str, where: str = "") -> Any:

@@ -29,8 +29,8 @@ class DamageError(Exception):
     """Packed data are damaged or end too early."""
 
 
+# Bytes that a file may have, unpacked, unless ``max_size`` says otherwise.
 MAX_SIZE = 1 << 30
-"""Bytes that a file may have, unpacked, unless ``max_size`` says otherwise."""
 
 _PACKED = {
     b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4",
@@ -85,15 +85,15 @@ def too_large(where: str, max_size: int) -> LimitError:
 
 
 class _Relay(io.RawIOBase):
-    """Raw stream over a ``read(n)`` of bytes or text. Closing it leaves the source open. The head is read
-    at once, in as many reads as needed, so that one ``peek`` shows it."""
+    """Raw stream over a ``read(n)`` of bytes or text. Closing it leaves the source open. The head (`_HEAD`
+    bytes) is read at once, in as many reads as needed, so that one ``peek`` shows it."""
 
     def __init__(self, read: Callable[[int], bytes | str | None], name: str) -> None:
         super().__init__()
         self.name = name
         self._source = read
         self._handed_on = 0
-        self._most: int | None = None
+        self._most: int | None = None  # bytes that may be passed on
         self._head = b""
         while len(self._head) < _HEAD and (part := self._read(_HEAD - len(self._head))):
             self._head += part
@@ -103,7 +103,7 @@ class _Relay(io.RawIOBase):
         return data if isinstance(data, bytes) else data.encode()
 
     def limit(self, most: int | None) -> None:
-        """Pass on this many bytes, including those before this call; one more is a `LimitError`."""
+        # Pass on this many bytes, including those before this call; one more is a `LimitError`.
         self._most = most
         self._check()
 
@@ -125,7 +125,7 @@ class _Relay(io.RawIOBase):
 
 
 def _unpacked(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], bytes] | None:
-    """A ``read(n)`` of what is packed in a stream, None if nothing is packed; the stack closes it."""
+    # A ``read(n)`` of what is packed in a stream, None if nothing is packed; the stack closes it.
     head = packed.peek(4)[:4]
     kind = next((kind for magic, kind in _PACKED.items() if head.startswith(magic)), None)
     if kind is None:

@@ -1,5 +1,5 @@
-"""Targets of output: checked before the work; existing files are kept without ``force``. `write_file` writes
-all files: tables, results, plans and pictures."""
+"""Output files: whether they can be written is checked before the work; existing files are kept without
+``force``. `write_file` writes all files: tables, results, plans and pictures."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def naming(where: str) -> Iterator[None]:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether it is a device or a pipe, which has no contents to lose."""
+    # Whether it is a device or a pipe, which has no contents to lose.
     return path.exists() and not path.is_file() and not path.is_dir()
 
 

@@ -1,6 +1,6 @@
-"""A checker of flow schedules that shares no code with the solvers: the definitions only.
-
-Slots are counted in integers and compared without tolerance; times are compared as they are.
+"""A checker of schedules of flows (graphs of jobs) that shares no code with the solvers: the definitions only.
+Slots are counted in integers and compared without tolerance; times are compared as they are. A piece of a
+schedule is an interval in which a job has the same slots.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from malleable.flows.table import Flows
 from malleable.jobs.check import work_done
 from malleable.schedule_pieces import Pieces
 
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-6  # of work, as a part of it
 
 
 class FlowSchedule(Protocol):

@@ -1,4 +1,5 @@
-"""The epoch of flows: slots for the jobs of flows now, from state that the core keeps between decisions."""
+"""The epoch of flows (graphs of jobs): an object that decides in a loop how many slots each job gets. The core
+keeps its state between decisions."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ class FlowIds(NamedTuple):
 
 @by_value(without=("_epoch", "_planned", "_version"))
 class FlowDecision(BaseDecision):
-    """Slots of the jobs of flows from now on; `malleable.epoch.BaseDecision` has the attributes that all
-    decisions share.
+    """Slots of the jobs of flows from now on. Other attributes, as of all decisions (`BaseDecision`): ``now``,
+    ``slots``, ``changed``.
 
     Attributes
     ----------
@@ -144,8 +145,8 @@ class FlowEpoch(PlannedEpoch):
         (`add`).
     policy : str
         ``flowflex`` and ``flowflex-fast`` take the best of several orders of the flows, and differ only with
-        an effort. ``flowflex-literal`` plans at every decision, as printed. ``fair`` and ``fifo`` are plain
-        rules.
+        an effort. ``flowflex-literal`` plans at every decision, as in Nagarajan et al. 2013. ``fair`` and
+        ``fifo`` are plain rules.
     effort : int, optional
         None: ``flowflex`` compares orders of flows without a plan. A number: every decision also makes the
         plan of `malleable.plan` with this effort, and compares its order with the others: O(jobs log jobs)
@@ -159,7 +160,7 @@ class FlowEpoch(PlannedEpoch):
     ready_fraction : float
         For jobs that are the second phase of another job (``continues`` in `add`): they may start once this
         share of the first phase's work is done, if they wait for no other job. From then on both phases count
-        as one job, with work and maxima added (section 5.2). 1: when the first phase has finished.
+        as one job, with work and maxima added. 1: when the first phase has finished.
     period : float
         As for `malleable.Epoch`.
     penalty : numba cfunc or function, optional
@@ -342,6 +343,7 @@ class FlowEpoch(PlannedEpoch):
         return FlowDecision(moment, ids, given, changed, *more)
 
     def _plan(self, version: int, now: float) -> FlowPlan:
+        # The plan of the decision with this version (a number that every change of the epoch raises).
         began = time.perf_counter()
         result, table, ids, job_names, codes, paid = self._core.plan(version)
         took = time.perf_counter() - began

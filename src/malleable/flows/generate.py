@@ -1,4 +1,5 @@
-"""Generated flows: the set-up of FlowFlex (Nagarajan et al. 2013), section 5.1."""
+"""Generated flows (graphs of jobs): the set-up of the experiments with FlowFlex, a policy for flows, in section
+5.1 of Nagarajan et al. 2013."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ import numpy as np
 from malleable.flows.table import Flows
 from malleable.validation import check_ends
 
-_BIG, _TALL, _WIDE = 0.25, 0.3, 0.3
-_MOST_STEPS = 5
+_BIG, _TALL, _WIDE = 0.25, 0.3, 0.3  # probabilities that a flow is so
+_MOST_STEPS = 5  # of an SLA
 _MOST = 10**6  # flows, and jobs of a flow
 
 
@@ -35,8 +36,8 @@ def section51_flows(
     flows, jobs : int or (int, int)
         Number of flows, and of jobs in a flow; both ends included.
     edge : float
-        Probability that a job waits for an earlier one of its flow. Jobs that nobody waits for
-        precede the last one.
+        Probability that a job waits for an earlier one of its flow. Jobs for which no job waits precede the
+        last one.
     weighted : bool
         Weights from 1 to 10; otherwise 1.
     scaled : bool
@@ -82,6 +83,7 @@ def section51_flows(
 def _flow(
     generator: np.random.Generator, size: int, slots: int, edge: float
 ) -> tuple[list[dict[str, Any]], float]:
+    # Jobs of a flow, and Q.
     big, tall, wide = (generator.random() < share for share in (_BIG, _TALL, _WIDE))
     maxima = np.full(size, slots) if tall else np.minimum(generator.integers(1, 6, size), slots)
     seconds = generator.uniform(1.0, 10.0, size) * (4.0 if wide else 1.0) * (3.0 if big else 1.0)

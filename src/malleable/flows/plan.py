@@ -1,4 +1,4 @@
-"""Plans for flows: a whole schedule for DAGs of malleable jobs, its value, bound and guarantee."""
+"""Plans of flows (graphs of malleable jobs): a whole schedule, its value, lower bound and guarantee."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class FlowPlan(BasePlan):
         What this plan guarantees (Nagarajan et al. 2013, definition 2): with slots so many times faster, the
         value would be at most the lower bound. 1 means optimal. NaN if flows arrive after ``now``.
     guarantee : tuple of pairs or None
-        What the theorems promise of the literal algorithm, and so of all plans of ``flowflex``, as pairs
-        (factor on the optimum, speed): (2, 3) for sums and (1, 2) for maxima and strict deadlines. If all
-        costs are weighted times, also (6, 1) and (2, 1) (corollaries 1 and 2). None for other policies, with
-        arrivals after ``now``, and with speed-ups.
+        What the theorems of Nagarajan et al. 2013 promise of their algorithm, and so of all plans of
+        ``flowflex``, as pairs (factor on the optimum, speed): (2, 3) for sums and (1, 2) for maxima and strict
+        deadlines. If all costs are weighted times, also (6, 1) and (2, 1) (corollaries 1 and 2). None for other
+        policies, with arrivals after ``now``, and with speed-ups.
     literal_value : float
-        Value of the literal algorithm on this instance; NaN if it was not run.
+        Value of their algorithm on this instance; NaN if it was not run.
     status, met, order
         As `malleable.Plan` has them, of flows.
     flow_completion, penalty : ndarray of float64, shape (F,)
@@ -91,9 +91,9 @@ class FlowPlan(BasePlan):
 
 
 def _guarantee(objective: Objective, now: float) -> tuple[tuple[float, float], ...]:
-    """Factors and speeds of theorems 2 to 4 and corollaries 1 and 2. A schedule that needs a speed s
-    takes s times as long without it. The same holds for weighted times from `now` on; the part by which
-    they are longer, from arrivals or from 0 on, must not be negative."""
+    # Factors and speeds of theorems 2 to 4 and corollaries 1 and 2 of Nagarajan et al. 2013. A schedule that
+    # needs a speed s takes s times as long without it. The same holds for weighted times from `now` on; the
+    # part by which they are longer, from arrivals or from 0 on, must not be negative.
     kinds = set(objective.kinds.tolist())
     strict = kinds == {KINDS.index("strict")}
     factor, speed = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)

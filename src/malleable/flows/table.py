@@ -1,4 +1,5 @@
-"""Tables of flows: DAGs of malleable jobs, validated once and read-only afterwards."""
+"""Tables of flows, which are graphs of malleable jobs (DAGs): validated once and read-only afterwards. The core
+holds the columns; here are names and conversions."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from malleable.validation import ALL_SLOTS, suggesting
 Job = Mapping[str, Any]
 JOB_KEYS = ("name", "work", "max_slots", "after", "speedup")
 
-_SHOWN_OF_CYCLE = 8  # jobs
+_SHOWN_OF_CYCLE = 8  # jobs of a cycle that an error names
 
 
 @by_value(without=("_job_name", "dated"), also=("job_name",))
@@ -194,6 +195,7 @@ class Flows(CoreTable, _core.Flows):
 
     @classmethod
     def of_core(cls, table: _core.Flows, ids: Integers, job_names: Sequence[str]) -> Flows:
+        """A table of the core; flows are named by their ids."""
         made = cls._made(table, {"slots": None, "dated": True})
         made._name(tuple(f"flow{k}" for k in ids.tolist()), job_names)
         return made
@@ -270,6 +272,7 @@ def _flow_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
 def _rows_of(
     jobs: Sequence[Sequence[Job]], names: Sequence[str]
 ) -> tuple[dict[str, list[Any]], list[str]]:
+    # Columns of the jobs of all flows, and their names within the flows.
     columns: dict[str, list[Any]] = {
         field: [] for field in ("job_offset", "work", "max_slots", "parent_offset", "parent")
     }
@@ -297,7 +300,7 @@ def _rows_of(
 
 
 def _parents(where: str, job: Job, row_of: Mapping[str, int]) -> list[int]:
-    """Rows that a job waits for; ValueError for a job without work, and for what is no job."""
+    # Rows that a job waits for; ValueError for a job without work, and for what is no job.
     if "work" not in job:
         raise ValueError(f"{where}no work")
     after = job.get("after") or ()
@@ -325,6 +328,7 @@ def _told(
     job_offset: Integers,
     columns: dict[str, Any],
 ) -> str:
+    # An error of the core, with names of the flow and the job.
     def found(row: int) -> tuple[str, str]:
         flow = int(np.searchsorted(job_offset, row, side="right")) - 1
         text = f"job{row - int(job_offset[flow])}" if local is None else local[row]

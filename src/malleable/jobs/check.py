@@ -1,4 +1,5 @@
-"""A checker of schedules that shares no code with the solvers: NumPy and the definitions only."""
+"""A checker of schedules of jobs that shares no code with the solvers: NumPy and the definitions only. A piece
+of a schedule is an interval in which a job has the same slots."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from malleable.jobs.table import RESTARTS, Jobs
 from malleable.policies import policy_of
 from malleable.schedule_pieces import Holdings, Mask, Pieces
 
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-6  # of work, as a part of it
 _SAME = 2e-13  # share of the time from now: closer times count as equal in the solvers
 
 
@@ -35,8 +36,8 @@ class Schedule(Protocol):
 
 
 def _scaled_minima(minima: Integers, slots: int, looped: bool) -> Integers:
-    """floor(m S / sum m), the remainder to the largest fractions, then to lower rows. A loop scales the
-    minima of the jobs that are left at every call, so only floor(m S / sum m) is sure."""
+    # floor(m S / sum m), the remainder to the largest fractions, then to lower rows. A loop scales the minima
+    # of the jobs that are left at every call, so only floor(m S / sum m) is sure.
     exact = [int(m) * slots for m in minima]
     total = int(sum(int(m) for m in minima))
     scaled = [x // total for x in exact]
@@ -48,6 +49,7 @@ def _scaled_minima(minima: Integers, slots: int, looped: bool) -> Integers:
 
 
 def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
+    # Slots of the present decision: whole numbers within all limits, as the pieces say.
     jobs, given = plan.jobs, np.asarray(plan.slots)
     if given.shape != (len(jobs),) or given.dtype.kind != "i":
         pieces.fail("slots: expected whole slots for every job")
@@ -80,6 +82,7 @@ def _check_slots_now(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
 
 
 def work_done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
+    # Work of each job by its speed-up: p, or the rates of 1, 2, ... slots.
     done = np.zeros(len(speedup))
     runs = (held.slots > 0) & (held.until > held.time)
     spans = (column[runs].tolist() for column in (held.job, held.slots, held.until - held.time))
@@ -91,13 +94,13 @@ def work_done(speedup: Sequence[float | Floats], held: Holdings) -> Floats:
 
 
 def _by_rate(jobs: Jobs, pieces: Pieces, since: Floats) -> Floats:
-    """Work of each piece, which works since then."""
+    # Work of each piece, which works since then.
     works: Floats = np.clip(pieces.end - since, 0.0, pieces.end - pieces.start)
     return works * jobs.rates(pieces.slots, pieces.job)
 
 
 def _check_restarts(plan: Schedule, pieces: Pieces, since: Floats) -> None:
-    """A piece with other slots than the job had before begins to work when its restart is over."""
+    # A piece with other slots than the job had before begins to work when its restart is over.
     jobs = plan.jobs
     cost = {name: getattr(jobs, name) for name in RESTARTS}
     order = np.lexsort((pieces.start, pieces.job))
@@ -119,6 +122,7 @@ def _check_restarts(plan: Schedule, pieces: Pieces, since: Floats) -> None:
 
 
 def _check_calls(plan: Schedule, pieces: Pieces) -> None:
+    # With a period: pieces start and end at decisions, except at the end of a job.
     def between(time: Floats) -> Mask:
         span = time - plan.now
         off = np.abs(span - np.round(span / plan.period) * plan.period)
@@ -136,6 +140,7 @@ def _check_calls(plan: Schedule, pieces: Pieces) -> None:
 
 
 def check_schedule(plan: Schedule) -> None:
+    # ValueError for the first fault. O(P log P) for P pieces.
     jobs, pieces = plan.jobs, Pieces(plan.pieces, plan.jobs.name)
     if np.any(pieces.start < plan.now):
         pieces.fail("a piece that starts before now")
@@ -208,8 +213,8 @@ def _check_minima(
     held: Holdings,
     refuse: Callable[..., None],
 ) -> None:
-    """No gang is below its size, no job below the minimum on which it started. A guarantee, scaled if it must
-    be, holds from now until a job ends."""
+    # No gang is below its size, no job below the minimum on which it started. A guarantee, scaled if it must
+    # be, holds from now until a job ends.
     far = 4 * np.spacing(np.abs(held.time)) + _SAME * np.abs(held.time - plan.now)
     real = held.until - held.time > far
     if plan.min_mode == "gang":

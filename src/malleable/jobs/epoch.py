@@ -1,4 +1,5 @@
-"""The epoch of jobs: kept by a scheduler's loop, asked for the slots now."""
+"""The epoch of jobs: an object that a scheduler keeps in its loop, tells what happens, and asks for the slots
+of each job now. The core keeps its state between decisions."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ from malleable.validation import RATE, WEIGHT, check_amount, check_count, check_
 
 @by_value(without=("_assessment", "_epoch", "_order", "_promised", "_version"))
 class Decision(AssessedDecision):
-    r"""Slots of every job now; `malleable.epoch.BaseDecision` has the attributes that all decisions share.
+    r"""Slots of every job now. Other attributes, as of all decisions (`BaseDecision`): ``now``, ``slots``,
+    ``changed``.
 
     Attributes
     ----------
@@ -48,7 +50,8 @@ class Decision(AssessedDecision):
     gap : float or None
         As `malleable.Plan` has it.
     overloaded : bool
-        False until fifty jobs have come.
+        With a period: whether the work that comes, in whole slot-periods, exceeds the slots. False until fifty
+        jobs have come.
     order : ndarray of int64
         Give a free slot to the first of these jobs that has less than its ``max_slots``. Jobs that will still
         be there at the next decision come first.
@@ -133,6 +136,7 @@ class Decision(AssessedDecision):
 
 
 def _programs(program: npt.ArrayLike | None, count: int) -> Integers | None:
+    # Numbers of programs, checked.
     if program is None:
         return None
     return wholes_of("program", program, count, -1, 2**60, "work")
@@ -401,6 +405,7 @@ class Epoch(PlannedEpoch):
         return Decision(moment, ids, given, changed, overloaded, self, version, None, None, None)
 
     def _warn_of_oversized(self) -> None:
+        # Warn once of each job whose minimum exceeds all slots.
         if never := self._core.take_oversized().tolist():
             jobs = ", ".join(map(str, never[:5])) + ", ..." * (len(never) > 5)
             more = f"min_slots: more than the {counted(self.slots, 'slot')}; waiting: {jobs}"

@@ -1,4 +1,5 @@
-"""Job tables drawn at random: the experiment of FLEX (Wolf et al. 2010), and a heavy tail for benchmarks."""
+"""Job tables drawn at random: the experiment of FLEX (Wolf et al. 2010), and jobs with log-normal work (many
+small, a few very large ones) for benchmarks."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def _checked_fraction(field: str, value: float) -> float:
 def _truncated_normal(
     mean: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Normal draws with standard deviation mean / 3, given that they lie in (0, upper). Inversion gives the
-    same distribution as rejection, with one uniform number a draw, however narrow the interval."""
+    # Normal draws with standard deviation mean / 3, given that they lie in (0, upper). Inversion gives the same
+    # distribution as rejection, with one uniform number a draw, however narrow the interval.
     uniform = rng.random(len(mean))
     low = _NORMAL.cdf(-3.0)
     drawn = np.empty(len(mean))
@@ -68,7 +69,7 @@ def bimodal_jobs(
         Fraction of the slots that the minima leave free, 0 to 1.
     tasks : int, optional
         Number of tasks of all jobs together: a job of work W may run on ``tasks * W / total`` slots, rounded
-        up. None: on all slots, as the printed ratios suggest.
+        up. None: on all slots, as the ratios in their figures suggest.
     weighted : bool
         Draw weights from U(0, 1). False: weight 1 and the same jobs.
     horizon : float

@@ -1,4 +1,4 @@
-"""Plans: a whole schedule for a table of jobs, with its value, its lower bound and its reasons."""
+"""Plans of jobs: a whole schedule for a table of jobs, with its value, its lower bound and its reasons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from malleable.policies import policy_names
 from malleable.validation import WEIGHT, check_amount, check_count, refuse
 
 DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
-"""Candidates that FLEX tries after its fixed orders unless told otherwise; see `default_effort`."""
+"""Candidates (schedules of other orders of the jobs) that FLEX tries after its fixed orders by default."""
 
 POLICIES = policy_names("jobs")
 
@@ -149,6 +149,8 @@ def _plan_periodic(
     min_mode: str,
     own: int,
 ) -> tuple[dict[str, Any], float]:
+    # The plan of a loop that decides every ``period`` seconds (0: at every event); ``own``: address of a user's
+    # penalty, or 0. Returns the core's result and the seconds.
     if asked.budget < math.inf:
         raise ValueError("budget: the plan of a loop does not search; leave it out")
     began = time.perf_counter()

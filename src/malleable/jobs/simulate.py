@@ -1,4 +1,5 @@
-"""Malleable jobs that arrive, in a loop that decides every few seconds and holds its slots."""
+"""The simulation of malleable jobs that arrive, in a loop that decides at every event, or every ``period``
+seconds and holds the slots in between."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ from malleable.validation import (
     suggesting,
 )
 
+# Calls of progress in a run.
 PARTS = 64
-"""Calls of progress in a run."""
 
 
 @suggesting
@@ -179,6 +180,7 @@ def _slots(jobs: Jobs, slots: int | None, load: float | None) -> int:
 def _advance(
     loop: _core.PeriodicLoop, jobs: Jobs, last: float, progress: Callable[[int, int], None] | None
 ) -> bool:
+    # Run to the end; False after Ctrl-C.
     try:
         # First the calls up to the last arrival, in parts, then all others.
         first, latest = (jobs.arrival.min(), jobs.arrival.max()) if len(jobs) else (0.0, 0.0)
@@ -195,6 +197,7 @@ def _advance(
 
 
 def _end_errors(jobs: Jobs, promised: Floats, completion: Floats) -> Floats:
+    # How far ends are from the ends that were promised at the arrival, over the promised time.
     asked = promised - jobs.arrival
     known = np.isfinite(completion) & np.isfinite(promised) & (asked > 0.0)
     return np.abs(completion - promised)[known] / asked[known]
@@ -230,7 +233,7 @@ def _summary(
 
 
 def _due(jobs: Jobs, completion: Floats, done: Any) -> dict[str, float]:
-    """Weighted tardiness [s], and the share of weight that is late, of the ended jobs with deadlines."""
+    # Weighted tardiness [s], and the share of weight that is late, of the ended jobs with deadlines.
     due = done & np.isfinite(jobs.deadline)
     if not due.any():
         return {}

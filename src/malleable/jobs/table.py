@@ -1,4 +1,5 @@
-"""Job tables: the input of every policy, validated once and read-only afterwards."""
+"""Job tables: the input of policies for malleable jobs, validated once and read-only afterwards. The core holds
+the columns; here are names and conversions."""
 
 # ruff: noqa: I001, PLC0414 (an alias of its own name says that a name is passed on)
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 SlaSteps = Sequence[tuple[float, float]]
 
 
-_OPTIONAL = ("max_slots", "deadline", "size")
+_OPTIONAL = ("max_slots", "deadline", "size")  # columns that may be None
 
 
 def as_column(field: str, values: Any, count: int | None = None, beside: str = "work") -> Any:
@@ -58,6 +59,7 @@ def as_column(field: str, values: Any, count: int | None = None, beside: str = "
 
 
 def unique(field: str, names: Sequence[str], where: str = "") -> None:
+    """ValueError for the first name that occurs twice."""
     if len(set(names)) == len(names):
         return
     seen: set[str] = set()
@@ -112,7 +114,7 @@ def speedups_of(table: Any) -> tuple[float | Floats, ...] | None:
 
 MIN_MODES = ("guarantee", "gang", "start")
 """What minima mean; the places are the core's numbers."""
-_OWN_MODES = ("guarantee", "start")
+_OWN_MODES = ("guarantee", "start")  # that single jobs may have
 
 
 def are_unknown(sizes: str) -> bool:
@@ -158,7 +160,7 @@ def refuse_source(name: str, value: Any, reader: str) -> None:
 
 
 class CoreTable:
-    """What tables of the core share; it goes before the core's class in a table's bases. The core has
+    """The part that tables of the core share; it goes before the core's class in a table's bases. The core has
     copied and validated the columns once; here they are read-only arrays that share its memory. Copies and
     pickles are made of the columns, and validated."""
 
@@ -177,6 +179,7 @@ class CoreTable:
         super().__init__(table)  # type: ignore[call-arg]
 
     def _hold_plain(self, columns: Mapping[str, Any]) -> bool:
+        # Let the core copy columns that need no conversion; False if they need one.
         try:
             self._hold(columns)
         except TypeError:
@@ -194,6 +197,7 @@ class CoreTable:
         return columns | dict.fromkeys(left_out)
 
     def _others(self) -> dict[str, Any]:
+        # Attributes that the core does not hold, such as names.
         fields = (name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ()))
         return {field: getattr(self, field) for field in fields}
 
@@ -303,7 +307,7 @@ class Jobs(CoreTable, _core.Jobs):
     """Whether arrivals were given."""
     _name: tuple[str, ...] | None
     _label: tuple[str, Integers] | None
-    """What names are made of when somebody asks for them: a word, and a number for each job."""
+    """A word and a number for each job, of which names are made when they are first asked for."""
 
     @suggesting
     def __init__(
@@ -434,6 +438,7 @@ def job_columns(
     speedup: Any = None,
     min_mode: Any = None,
 ) -> dict[str, Any]:
+    """Columns of any type as the core reads them."""
     columns = {field: without_nan(field, values) for field, values in columns.items()}
     work = as_column("work", columns["work"])
     others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}

@@ -1,8 +1,9 @@
 """Backup tasks: second attempts of tasks that will probably run for long, in slots that no ready task wants.
 
-One for each task whose job has no waiting task and a finished one, the largest gain first. The first attempt
-to end well counts. As soon as a ready task wants a slot, the latest backup task is ended. This file knows the
-pairs, and when to look: after starts and ends, and after a sixteenth of a task's mean or running time, at
+One for each task whose job has no waiting task and a finished one, the largest gain first; the gain is how much
+earlier the task is expected to end, over the time that the backup task takes. The first attempt to end well
+counts. As soon as a ready task wants a slot, the latest backup task is ended. This file knows the pairs, and
+when to look for new ones: after starts and ends, and after a sixteenth of a task's mean or running time, at
 most once an epoch. A look costs O(running tasks).
 """
 
@@ -16,53 +17,57 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.ledger import JobState
 
 _LEAST = 0.22  # gain from which a backup task is worth a slot that no other task wants
-_OF_TASK = 0.0625
+_OF_TASK = 0.0625  # part of a task's mean or running time after which to look again
 
 
-class Flight(NamedTuple):
+class RunningAttempt(NamedTuple):
     """An attempt that was handed over: since when, its slot of the loop, and whether that was free only for
     the time that it takes to hand something over."""
 
-    row: int
-    number: int
-    attempt: int
+    row: int  # of the job
+    number: int  # of the task
+    attempt: int  # 0: the first
     since: float
     slot: int
     soon: bool = False
 
 
 class Backups:
-    """The pairs of attempts; looks for new ones are at least ``epoch`` seconds apart."""
+    """The pairs of attempts, by key (the name of an attempt); looks for new ones are at least ``epoch``
+    seconds apart."""
 
     def __init__(self, decider: SchedulerDecider, epoch: float) -> None:
         self._decider, self._epoch = decider, epoch
         self._twin: dict[str, str] = {}  # by key of an attempt: that of the other attempt
         # Running backup tasks, in the order of their starts.
-        self.running: dict[str, Flight] = {}
-        self.dying: dict[str, Flight] = {}  # attempts that end in vain
+        self.running: dict[str, RunningAttempt] = {}
+        self.dying: dict[str, RunningAttempt] = {}  # attempts that end in vain
+        # When it looked last, and when it is to look again even if nothing happens.
         self._looked, self._due = -math.inf, math.inf
-        self._stirred = True
+        self._stirred = True  # whether tasks have started or ended since the last look
 
     @property
     def slots(self) -> int:
+        # Slots that backup tasks and attempts in vain hold.
         return len(self.running) + len(self.dying)
 
     def other(self, key: str) -> str:
         return self._twin.get(key, "")
 
-    def begin(self, key: str, flight: Flight, beside: str) -> None:
-        self.running[key] = flight
+    def begin(self, key: str, attempt: RunningAttempt, beside: str) -> None:
+        self.running[key] = attempt
         self._twin[key], self._twin[beside] = beside, key
 
     def part(self, key: str) -> str:
+        # Forget a pair, one attempt of which has ended; returns the other attempt.
         other = self._twin.pop(key)
         del self._twin[other]
         for each in (key, other):
             self.running.pop(each, None)
         return other
 
-    def give_up(self, key: str, flight: Flight) -> None:
-        self.dying[key] = flight
+    def give_up(self, key: str, attempt: RunningAttempt) -> None:
+        self.dying[key] = attempt
 
     def stir(self) -> None:
         self._stirred = True
@@ -74,8 +79,8 @@ class Backups:
         free; if below 0, that many tasks were handed over beyond the slots. O(jobs)."""
         if not self.running:
             return []
-        rows = self._decider.in_the_way({flight.row for flight in self.running.values()})
-        found = [key for key, flight in self.running.items() if flight.row in rows]
+        rows = self._decider.in_the_way({attempt.row for attempt in self.running.values()})
+        found = [key for key, attempt in self.running.items() if attempt.row in rows]
         if free > 0:  # no other task wants them
             return found
         wanted = self._decider.wanted(now, self.slots) - free
@@ -89,7 +94,7 @@ class Backups:
         return found
 
     def look(
-        self, flying: Mapping[str, Flight], jobs: Sequence[JobState], now: float, free: int
+        self, running: Mapping[str, RunningAttempt], jobs: Sequence[JobState], now: float, free: int
     ) -> list[str]:
         """Running attempts whose tasks are worth a backup task now, for this many unwanted slots."""
         due = self._stirred or now >= self._due
@@ -97,17 +102,20 @@ class Backups:
             return []
         self._looked, self._due, self._stirred = now, math.inf, False
         alone = sorted(
-            (flight.row, flight.number, key)
-            for key, flight in flying.items()
-            if key not in self._twin and key not in self.dying and _may(jobs[flight.row])
+            (attempt.row, attempt.number, key)
+            for key, attempt in running.items()
+            if key not in self._twin and key not in self.dying and _may(jobs[attempt.row])
         )
-        return self._worth_it(alone, flying, now) if alone else []
+        return self._worth_it(alone, running, now) if alone else []
 
     def _worth_it(
-        self, alone: Sequence[tuple[int, int, str]], flying: Mapping[str, Flight], now: float
+        self,
+        alone: Sequence[tuple[int, int, str]],
+        running: Mapping[str, RunningAttempt],
+        now: float,
     ) -> list[str]:
-        """Those of these attempts (in order of jobs and tasks) whose gain is large, the largest first."""
-        ages = [now - flying[key].since for _, _, key in alone]
+        # Those of these attempts (in order of jobs and tasks) whose gain is large, the largest first.
+        ages = [now - running[key].since for _, _, key in alone]
         rows = [row for row, _, _ in alone]
         gains = self._decider.gains(list(zip(rows, ages, strict=True)), now)
         # The gain of an old attempt changes the more slowly the older it is.

@@ -1,8 +1,9 @@
-"""A run of Python calls: jobs that grow, a loop in a thread of its own, an engine, a journal.
+"""A run of Python calls: jobs that grow, a loop in a thread of its own that decides which calls start, an
+engine that runs them, a journal that keeps results.
 
-Clients append requests to one queue and wake the loop. One assignment makes a job or a call exist, so Ctrl-C
-loses neither. A result is in the journal before a client sees it. Another session knows a call by its job,
-its place there and a digest of its pickle.
+Clients (threads of the user) append requests to one queue and wake the loop. One assignment makes a job or a
+call exist, so Ctrl-C loses neither. A result is in the journal before a client sees it. Another session (a
+later process that resumes the run) knows a call by its job, its place there and a digest of its pickle.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from malleable.live.loop import Loop
 from malleable.live.protocol import CallEngine, Event, RemoteValue, Task, WithdrawingEngine
 from malleable.live.resources import Resources
 
+# A request: the row of a job that may have more calls; or a function that the loop's thread calls.
 Asked: TypeAlias = int | Callable[[], object]
-"""A job may have more calls; or whatever is to be done."""
 
 _log = logging.getLogger("malleable")
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
@@ -50,7 +51,7 @@ class RemoteError(Exception):
 
 
 class CallJob:
-    """Calls of one job; see `CallRun.job`."""
+    """Calls of one job, which is number ``row`` of its run; ``described`` is what the journal says of it."""
 
     def __init__(self, run: CallRun, row: int, name: str, described: dict[str, Any]) -> None:
         self.run, self.row, self.described = run, row, described
@@ -59,9 +60,9 @@ class CallJob:
         self.digests: dict[int, bytes] = {}  # of these, where there is a journal
         self.never: dict[int, bool] = {}  # calls that are not run: whether they are done
         self.count = 0  # a call is there once this counts it
-        self.told = 0  # of these, to the loop
-        self.declared = False
-        self.closed_by = ""
+        self.told = 0  # calls of which the loop knows
+        self.declared = False  # whether this session has given it settings
+        self.closed_by = ""  # why it takes no more calls
         self.tried = -1  # the last call that an earlier session tried
 
     def close(self, why: str) -> None:
@@ -70,6 +71,7 @@ class CallJob:
         self.run.ask(lambda: self.run.loop.close(self.row))
 
     def make(self, number: int, attempt: int) -> Task | None:
+        # A call as a task for the engine; None: its client has cancelled it.
         future = self.futures[number]
         task = Task("", call=future.call)
         if future.begin(task, not self.run.withdraws):
@@ -83,9 +85,11 @@ class CallJob:
         return self.futures.pop(number, None)
 
     def forget(self, number: int) -> None:
+        # A call was cancelled by its client.
         self.run.ask(lambda: self._drop(number))
 
     def end(self, futures: Iterable[Future[Any]]) -> None:
+        # Cancel calls, also running ones.
         numbers = {future.number for future in futures if not (future.cancel() or future.done())}
         for number in numbers:
             if future := self.futures.get(number):
@@ -110,15 +114,16 @@ class CallRun:
     Parameters
     ----------
     engine : CallEngine
+        Runs the calls.
     decider : SchedulerDecider
-        Of as many slots as the engine has, or one if it has none yet.
+        Asks our scheduler; it has as many slots as the engine, or one if that has none yet.
     journal : Journal, optional
     described : tuple of str
         Objective and policy, for the journal.
     resume : bool
         Whether to continue the last run of the journal, if it is not done.
     resources : Resources, optional
-        As for `Loop`.
+        Memory and other resources that calls may hold together.
     """
 
     def __init__(
@@ -162,10 +167,11 @@ class CallRun:
         self._asked: deque[Asked] = deque()
         # How often the loop has gone to rest; the last time that it was woken.
         self._rests = self._woken = 0
-        self._over: list[tuple[Future[Any], Event]] = []
+        self._over: list[tuple[Future[Any], Event]] = []  # ended, but not told to the client yet
         self._closing = self._shut_down = self._stopping = False
         self.broken: BrokenExecutor | None = None
-        self._waits = ""
+        self._waits = ""  # why no call runs, as it was logged last
+        # When the jobs were described to the journal, and how many they were.
         self._described, self._known_rows = 0.0, 0
         self._pid = os.getpid()
         for row in known:
@@ -223,6 +229,7 @@ class CallRun:
         return job
 
     def job_of_pool(self, name: str) -> CallJob:
+        # The job of calls that were submitted to the pool itself.
         with self._lock:
             return self.jobs.get(name) or self._add(name)
 
@@ -259,7 +266,7 @@ class CallRun:
         return future
 
     def _kept(self, job: CallJob, number: int, packed: bytes | Call | None) -> bytes | None:
-        """What a call returned in an earlier session; its digest is known from now on."""
+        # What a call returned in an earlier session; its digest is known from now on.
         if packed is None or not (self.journal and self._reader):
             return None
         parts = (packed,) if isinstance(packed, bytes) else packed
@@ -278,7 +285,7 @@ class CallRun:
             raise RuntimeError(f"job {job.work.name!r} takes no more calls: {job.closed_by}")
 
     def _packed(self, call: Any) -> tuple[bytes | Call | None, BaseException | None]:
-        """A call as a worker or the journal takes it, and why a worker cannot take it."""
+        # A call as a worker or the journal takes it, and why a worker cannot take it.
         if not (self.pickled or self.journal):
             return None, None
         try:
@@ -360,6 +367,7 @@ class CallRun:
         self._end()
 
     def _obey(self) -> None:
+        # Carry out the requests of clients.
         asked = self._asked
         while True:
             rows: set[int] = set()
@@ -377,6 +385,7 @@ class CallRun:
                 return
 
     def _grow(self, rows: Iterable[int]) -> None:
+        # Tell the loop of new jobs, and of new calls of these jobs.
         if len(self.loop.jobs) < len(self.jobs):
             for job in list(self.jobs.values())[len(self.loop.jobs) :]:
                 self.loop.add(job.work)
@@ -420,6 +429,7 @@ class CallRun:
             self.journal.keep(self.number, row, number, digest, value)
 
     def _dropped(self, row: int, numbers: Sequence[int]) -> None:
+        # The loop will never run these calls.
         job = self._job_of(row)
         for number in numbers:
             future = job.gone(number)
@@ -427,6 +437,7 @@ class CallRun:
                 future.drop()
 
     def _rested(self, row: int, number: int) -> bool:
+        # A call came back from the engine without having begun; False: it was cancelled.
         future = self._job_of(row).futures.get(number)
         return future is not None and future.rest()
 
@@ -515,7 +526,7 @@ class CallRun:
 
 
 def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
-    """Number and jobs of the run that is resumed; 0: there is none."""
+    # Number and jobs of the run that is resumed; 0: there is none.
     if not journal.has_runs():
         return 0, []
     run = journal.run()

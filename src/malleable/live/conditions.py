@@ -15,6 +15,7 @@ _MEMORY = Path("/proc/meminfo")
 
 
 def free_memory(source: Path = _MEMORY) -> float:
+    # Bytes that new processes may take; infinite if Linux does not say.
     for line in source.read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024.0
@@ -29,15 +30,16 @@ class Conditions:
     memory: float = 0.0
     load: float = math.inf
     delay: float = 0.0
-    why: str = ""
-    _looked: float = -math.inf
+    why: str = ""  # why no task may start, as the last look found
+    _looked: float = -math.inf  # time of the last look
     _next: float = -math.inf  # earliest start of the next task
 
     @property
     def any(self) -> bool:
         return self.memory > 0.0 or self.load < math.inf or self.delay > 0.0
 
-    def room(self, now: float) -> int:
+    def startable(self, now: float) -> int:
+        # How many tasks may start now.
         if now >= self._looked + _LOOK:
             self._looked, self.why = now, self._look()
         if self.why:
@@ -55,4 +57,5 @@ class Conditions:
         self._next = now + self.delay
 
     def wait(self, now: float) -> float:
+        # Seconds after which to ask again.
         return _LOOK if self.why else max(0.0, self._next - now) or math.inf

@@ -31,8 +31,8 @@ def _put(path: Path, value: Any) -> None:
 class Control:
     """The folder of the run that writes ``journal``.
 
-    ``obey(order) -> str`` carries out a mapping, and returns the answer or raises a ValueError. ValueError or
-    OSError if the folder cannot be made.
+    ``obey(order) -> str`` carries out an order (a mapping), and returns the answer or raises a ValueError.
+    ValueError or OSError if the folder cannot be made.
     """
 
     def __init__(self, journal: Path, obey: Callable[[Mapping[str, Any]], str]) -> None:
@@ -42,6 +42,7 @@ class Control:
             left.unlink()
 
     def serve(self) -> None:
+        # Carry out the orders that are there, in the order of their times.
         with suppress(FileNotFoundError):  # it was removed from outside
             for name in sorted(os.listdir(self._folder)):  # noqa: PTH208 - after each pass
                 if name.endswith(".order"):
@@ -68,9 +69,9 @@ def order(journal: Path, what: Mapping[str, Any]) -> str:
     """Send an order to the run that writes this journal, and return its answer. ValueError: no run listens
     there, it belongs to another user, or the run refuses, and why."""
     folder = orders_folder(journal)
-    nobody = f"{journal}: no run of this journal is going on, so no order can be sent"
+    no_run = f"{journal}: no run of this journal is going on, so no order can be sent"
     if not os.path.lexists(folder):
-        raise ValueError(nobody)
+        raise ValueError(no_run)
     own_folder(folder)
     path = folder / f"{time.time_ns()}-{os.getpid()}.order"
     answer = path.with_suffix(".answer")
@@ -80,13 +81,13 @@ def order(journal: Path, what: Mapping[str, Any]) -> str:
         while not answer.exists():
             with Journal(journal, write=False) as known:
                 if not known.written() and not answer.exists():
-                    raise ValueError(nobody)
+                    raise ValueError(no_run)
             if time.monotonic() > until:
                 raise ValueError(f"{journal}: its run does not answer")
             time.sleep(_LOOK)
         found = json.loads(answer.read_text())
     except FileNotFoundError:  # the run has just ended
-        raise ValueError(nobody) from None
+        raise ValueError(no_run) from None
     finally:
         for each in (path, answer):
             each.unlink(missing_ok=True)

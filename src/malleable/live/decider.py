@@ -1,7 +1,9 @@
 """The decisions of a live run: a `malleable.Scheduler` that is told what happens to a run's jobs.
 
-It hears how each task ended if the engine says so, and counts otherwise. Tasks are counted in the slots that
-they take; a job whose tasks state needs (memory, resources) may hold as many slots as there is room for.
+A run knows its jobs by row (their place in the run), the scheduler by id; here is the table between the two.
+The scheduler hears how each task ended if the engine says so, and counts otherwise. Tasks are counted in the
+slots that they take; a job whose tasks state needs (memory, resources) may hold as many slots as the capacity
+allows.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from malleable.live.ledger import JobState
 from malleable.validation import MOST_SLOTS
 
 _LEAST = 1e-6  # seconds of a task
-_WINDOW = 8  # least number of tasks that show how busy processors are
+_WINDOW = 8  # least number of ended tasks that show how busy processors are
 _IDLE = 0.5  # share of the processors below which they count as idle
 _OTHERS_FIRST = "others come first"
 _UNKNOWN = 100.0  # deviation over mean of a task's seconds from which nothing is known of them
@@ -42,11 +44,12 @@ class SchedulerDecider:
         Of the engine.
     policy, objective, users, **options
         As for `malleable.Scheduler` and `malleable.Cluster`.
-    room : mapping
+    capacity : mapping
         What running tasks may hold together: bytes of ``memory``, and numbers of resources; others are
         unlimited.
     processors, machine
-        The scheduler's option, and the processors that the tasks share (0: unknown), with which it changes.
+        Whether tasks slow each other down: the scheduler's option of this name; and how many processors the
+        tasks share (0: unknown). If these are known, the option becomes "own" while they are idle.
     clock : callable, optional
         Processor seconds of all tasks so far; by default each task's own are reported.
     counted : bool
@@ -58,7 +61,7 @@ class SchedulerDecider:
         slots: int,
         policy: str = "auto",
         objective: str = "sum:response",
-        room: Mapping[str, float] = MappingProxyType({}),
+        capacity: Mapping[str, float] = MappingProxyType({}),
         users: Sequence[Mapping[str, Any]] = (),
         counted: bool = False,
         processors: str = "unknown",
@@ -74,12 +77,12 @@ class SchedulerDecider:
         )
         self._slots, self._machine, self._before = slots, machine, processors
         self._cpu_clock = clock
-        # number of tasks with known processor seconds, and their sum
+        # number of ended tasks with known processor seconds, and their sum
         self._heard, self._cpu = 0, 0.0
         self._window = 0, 0.0, -math.inf  # both at the window's start, and its time
         self.guard = Guard()
         self._counted = counted
-        self._room = self._free = dict(room)
+        self._capacity = self._free = dict(capacity)
         self.behind = False
         self._works: dict[int, JobState] = {}  # by row: jobs that the scheduler has
         self._limited: set[int] = set()  # of these, jobs whose tasks need resources
@@ -90,7 +93,7 @@ class SchedulerDecider:
         self._most: dict[int, int] = {}  # by row: max_slots that the scheduler has
         self._held: dict[int, int] = {}  # by row: slots of the last decision, if any
         self._changed: set[int] = set()
-        # Arguments of `ended` for jobs that the scheduler has.
+        # What `ended` was told (row, seconds, processor seconds) of jobs that the scheduler has.
         self._ended: list[tuple[int, float, float]] = []
         # By row: the same for jobs that come later.
         self._early: dict[int, list[tuple[int, float, float]]] = {}
@@ -99,8 +102,8 @@ class SchedulerDecider:
         return 0 if work.cancelled else work.waiting * work.width
 
     def _limit(self, work: JobState, free: Mapping[str, float]) -> int:
-        """Slots that a job may have at most now, given the room for more of its tasks. Slots of backup
-        attempts do not count."""
+        # Slots that a job may have at most now, given the capacity for more of its tasks. Slots of backup
+        # attempts do not count.
         running = work.running * work.width
         if work.paused:
             return running
@@ -133,7 +136,7 @@ class SchedulerDecider:
         now: float,
         **more: Any,
     ) -> list[int]:
-        """Add jobs to a scheduler, with the rows that each waits for; returns their ids."""
+        # Add jobs to a scheduler, with the rows that each waits for; returns their ids.
         place = {row: k for k, row in enumerate(rows)}
         if any(waits):
             more["parents"] = [
@@ -158,6 +161,7 @@ class SchedulerDecider:
         )
 
     def gone(self, row: int, now: float) -> None:
+        # A job has ended.
         if self._counted:
             self._report_changes(now)
         else:
@@ -179,10 +183,12 @@ class SchedulerDecider:
         told.append((row, seconds, cpu))
 
     def changed(self, row: int) -> None:
+        # The counts of a job's tasks have changed; the scheduler hears of it before it decides.
         if row in self._works:
             self._changed.add(row)
 
-    def terms(self, row: int, now: float) -> None:
+    def update_terms(self, row: int, now: float) -> None:
+        # The user has changed a job's weight, deadline or limits.
         if row not in self._works:
             return
         work = self._works[row]
@@ -192,19 +198,19 @@ class SchedulerDecider:
         self.changed(row)
 
     @property
-    def room(self) -> Mapping[str, float]:
-        return self._room
+    def capacity(self) -> Mapping[str, float]:
+        return self._capacity
 
-    def _left_of_room(self) -> dict[str, float]:
-        free = dict(self._room)
+    def _free_capacity(self) -> dict[str, float]:
+        free = dict(self._capacity)
         for work in (self._works[row] for row in self._limited):
             for name in work.needs.keys() & free.keys():
                 free[name] -= (work.running + work.beside) * work.needs[name]
         return {name: max(0.0, left) for name, left in free.items()}
 
-    def _look_at_room(self) -> None:
-        """Let jobs that state their needs have as many tasks as there is room for."""
-        free = self._left_of_room()
+    def _report_free_capacity(self) -> None:
+        # Let jobs that state their needs have as many tasks as fit into the capacity.
+        free = self._free_capacity()
         if free != self._free:
             self._free = free
             self._changed |= self._limited
@@ -231,7 +237,7 @@ class SchedulerDecider:
             self._look_at_processors(now)
 
     def _look_at_processors(self, now: float) -> None:
-        """While tasks leave processors idle, they hardly slow each other down. O(1)."""
+        # While tasks leave processors idle, they hardly slow each other down. O(1).
         used = self._cpu_clock() if self._cpu_clock else self._cpu
         tasks, before, since = self._window
         if since > -math.inf:
@@ -247,7 +253,7 @@ class SchedulerDecider:
     def _report_changes(self, now: float) -> None:
         self._tell_ended(now)
         if self._limited:
-            self._look_at_room()
+            self._report_free_capacity()
         if not self._changed:
             return
         rows = sorted(self._changed)
@@ -285,6 +291,7 @@ class SchedulerDecider:
         return found
 
     def decide(self, now: float) -> list[Decided]:
+        # Decide; returns the jobs whose slots change.
         self._report_changes(now)
         decision = self._scheduler.decide(now)
         rows = [self._row_of[number] for number in decision.ids.tolist()]
@@ -306,15 +313,18 @@ class SchedulerDecider:
         ]
 
     def _left(self, row: int) -> int:
+        # Slots that the waiting and running tasks of a job would take together.
         work = self._works[row]
         return self._waiting(work) + work.running * work.width
 
     def seconds(self, rows: Sequence[int], now: float) -> list[float]:
+        # Mean seconds of a task of each job, as estimated.
         self._report_changes(now)
         return _seconds(self._scheduler, [self._id_of[row] for row in rows])[0]
 
     @property
     def rule(self) -> str:
+        # The name of the policy that decides now.
         return self._scheduler.rule
 
     def expected(
@@ -349,15 +359,17 @@ class SchedulerDecider:
         return found
 
     def _beside(self, work: JobState) -> dict[str, float]:
+        # The capacity without what running tasks of this job hold.
         needs = work.needs
         return {
-            name: all_ - work.running * needs.get(name, 0.0) for name, all_ in self._room.items()
+            name: all_ - work.running * needs.get(name, 0.0)
+            for name, all_ in self._capacity.items()
         }
 
     def _trial(
         self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
     ) -> tuple[Scheduler, dict[int, int]]:
-        """A scheduler that also knows coming jobs and the room there will be; ids by row."""
+        # A copy of the scheduler that also knows coming jobs and the capacity there will be; ids by row.
         scheduler, ids = self._scheduler, dict(self._id_of)
         limited = sorted(row for row in self._limited if not self._works[row].paused)
         running = {row: work.running * work.width for row, work in self._works.items()}
@@ -379,7 +391,7 @@ class SchedulerDecider:
     def _put_back(
         self, scheduler: Scheduler, running: Mapping[int, int], ahead: int, now: float
     ) -> None:
-        """Tasks that the engine holds beyond its slots wait, and do not run; of each job the same part."""
+        # Tasks that the engine holds beyond its slots wait, and do not run; of each job the same part.
         share = self._slots / (self._slots + ahead)
         run = np.array([math.ceil(own * share) for own in running.values()])
         left = np.array([self._left(row) for row in running])
@@ -392,7 +404,7 @@ class SchedulerDecider:
         rows = list(coming)
         works = [work for work, _ in coming.values()]
         waits = [list(parents) for _, parents in coming.values()]
-        most = [max(1, self._limit(work, self._room)) for work in works]
+        most = [max(1, self._limit(work, self._capacity)) for work in works]
         numbers = self._add(scheduler, rows, works, waits, now, max_slots=most)
         paused = [number for number, work in zip(numbers, works, strict=True) if work.paused]
         scheduler.update(paused, max_slots=[0] * len(paused), now=now)
@@ -406,7 +418,7 @@ class SchedulerDecider:
 
     def assign(self, now: float, free: int) -> list[tuple[int, int]]:
         """How many tasks of which jobs start now, in order; they count as running. Each job may have as many
-        as fit into the free room by itself; what does not fit in all stays ``behind``."""
+        as fit into the free capacity by itself; what does not fit in all stays ``behind``."""
         self._report_changes(now)
         started = self._scheduler.assign(now, [free]).ids.tolist()
         counts = [(self._row_of[number], len(list(same))) for number, same in groupby(started)]
@@ -434,29 +446,30 @@ class SchedulerDecider:
         return len(self._scheduler.preview(now, [free]).ids)
 
     def gains(self, running: Sequence[tuple[int, float]], now: float) -> list[float]:
-        """As `malleable.Scheduler.backup_gains`, for rows of jobs and seconds that their tasks have run.
-        Tasks of one job follow each other."""
+        """What a backup task would gain (`malleable.Scheduler.backup_gains`), for rows of jobs and seconds that
+        their tasks have run. Tasks of one job follow each other."""
         self._report_changes(now)
         ids = [self._id_of[row] for row, _ in running]
         seconds = [seconds for _, seconds in running]
         found: list[float] = self._scheduler.backup_gains(ids, [0] * len(ids), seconds).tolist()
         return found
 
-    def has_room(self, row: int) -> bool:
+    def fits(self, row: int) -> bool:
+        # Whether a backup task of this job may start.
         work = self._works[row]
-        short = work.needs and self._room_is_waited_for()
-        return not short and self._limit(work, self._left_of_room()) > work.running * work.width
+        short = work.needs and self._needs_are_waited_for()
+        return not short and self._limit(work, self._free_capacity()) > work.running * work.width
 
-    def _room_is_waited_for(self) -> bool:
+    def _needs_are_waited_for(self) -> bool:
         works = (self._works[row] for row in self._limited)
         return any(work.waiting and not work.paused for work in works)
 
     def in_the_way(self, rows: Iterable[int]) -> set[int]:
-        """Jobs whose backup tasks hold what a waiting task needs besides free slots: room, or a slot of its
+        """Jobs whose backup tasks hold what a waiting task needs besides free slots: capacity, or a slot of its
         own job's maximum."""
         works = {row: self._works[row] for row in rows if row in self._works}
         waits = {row for row, work in works.items() if work.waiting and not work.paused}
-        short = self._room_is_waited_for()
+        short = self._needs_are_waited_for()
         return {
             row
             for row, work in works.items()
@@ -473,6 +486,7 @@ class SchedulerDecider:
 
 
 def _fit(work: JobState, free: Mapping[str, float]) -> int:
+    # How many more tasks of a job fit into this free capacity.
     most = (free[name] // need for name, need in work.needs.items() if need and name in free)
     return int(min(most, default=MOST_SLOTS)) if work.needs else MOST_SLOTS
 
@@ -481,7 +495,7 @@ _TIMES = ("at", "early", "late")
 
 
 def _seconds(scheduler: Scheduler, ids: Sequence[int]) -> tuple[list[float], list[float]]:
-    """Mean seconds of a task of each job, beside as many tasks as so far, and the error of the mean."""
+    # Mean seconds of a task of each job, beside as many tasks as so far, and the error of the mean.
     counts = scheduler.counts(ids)
     slowed = counts["slowed"][:, 0]
     return (counts["estimate"][:, 0] * slowed).tolist(), (counts["spread"][:, 0] * slowed).tolist()

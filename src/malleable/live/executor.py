@@ -1,5 +1,5 @@
-"""``concurrent.futures`` under an objective: jobs of many Python calls. The loop is that of commands
-(`malleable.live.loop`)."""
+"""``concurrent.futures`` under an objective: a pool that runs jobs of many Python calls. This is the part
+that users see; a `CallRun`, which begins with the first call, has the loop in its own thread."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _exiting = threading.Event()  # set when the interpreter ends: no run begins any
 
 
 def _end_all() -> None:
-    """At exit, run all that was submitted, except after Ctrl-C."""
+    # At exit, run all that was submitted, except after Ctrl-C.
     interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
     _exiting.set()
     for run in list(_runs):
@@ -56,7 +56,7 @@ def _end_all() -> None:
 
 
 def _forked() -> None:
-    """A forked child does not own the runs of its parent."""
+    # A forked child does not own the runs of its parent.
     _exiting.clear()
     _runs.clear()
 
@@ -170,7 +170,7 @@ class ExecutorJob:
 
 
 def _check_workers(threads: bool, engine: CallEngine | None, own: Mapping[str, Any]) -> None:
-    """ValueError for settings of workers that contradict each other, TypeError for what is no function."""
+    # ValueError for settings of workers that contradict each other, TypeError for what is no function.
     if engine is not None:
         for name in (name for name, value in own.items() if value is not None):
             raise ValueError(f"{name}: the engine sets it")
@@ -241,7 +241,7 @@ class Executor(futures.Executor):
     - A worker gets several short calls at once.
 
     Any thread may use the pool. A call costs some 20 us here and in the worker, and about 400 bytes while it
-    waits, O(1). Source of the decisions: Wolf et al. 2010, sections 1 and 2.
+    waits, O(1). Source of the decisions: Wolf et al. 2010 (FLEX), sections 1 and 2.
 
     Examples
     --------
@@ -283,12 +283,12 @@ class Executor(futures.Executor):
             slots = min(32, slots + 4) if threads else slots
         self._slots = check_slots(slots, least=0 if engine else 1)
         self._engine, self._threads = engine, threads
-        self._how = (initializer, tuple(initargs))
+        self._how = (initializer, tuple(initargs))  # what each worker runs first
         self._context, self._max_calls = mp_context, max_tasks_per_child
         self._described = (objective, policy)
         self._resources = Resources(resources or {})
-        room = self._resources.room
-        made = partial(SchedulerDecider, max(1, self._slots), policy, objective, room)
+        capacity = self._resources.capacity
+        made = partial(SchedulerDecider, max(1, self._slots), policy, objective, capacity)
         made()  # refuses unknown policies and options
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
         history = known_history(self._journal, Guard(_log.warning))
@@ -296,7 +296,7 @@ class Executor(futures.Executor):
         self._resume = resume
         self._lock = threading.Lock()
         self._run: CallRun | None = None
-        self._calls: CallJob | None = None
+        self._calls: CallJob | None = None  # the job of calls without a job
         self._shut = False
         self._pid = os.getpid()
 
@@ -306,7 +306,7 @@ class Executor(futures.Executor):
         return f"Executor({self.slots} slots, {what}, {self._described[1]}, {self._described[0]})"
 
     def _processors(self) -> dict[str, Any]:
-        """What is known of the processors of calls, as the decider takes it."""
+        # What is known of the processors of calls, as the decider takes it.
         if self._engine is not None:
             return {}
         # threads share one processor, unless they wait, or compute without the interpreter
@@ -331,11 +331,12 @@ class Executor(futures.Executor):
 
     @property
     def _usable(self) -> bool:
-        """Raise unless this process may submit calls: the pool is open, not broken, and not a parent's."""
+        # Raise unless this process may submit calls: the pool is open, not broken, and not a parent's.
         broken = self._run is not None and self._run.broken
         return not (self._shut or broken) and self._pid == os.getpid()
 
     def _begun(self) -> CallRun:
+        # The run, which the first call begins.
         if self._pid != os.getpid():
             raise RuntimeError(f"this pool belongs to process {self._pid}")
         with self._lock:
@@ -421,7 +422,7 @@ class Executor(futures.Executor):
             if not isinstance(parent, ExecutorJob) or parent._pool is not self:
                 raise ValueError(f"after[{k}]: no job of this pool")
         found["needs"] = needs = found.pop("resources", {})
-        check_needs("resources", needs, self._resources.room, " in the pool")
+        check_needs("resources", needs, self._resources.capacity, " in the pool")
         run = self._begun()
         if found.get("backups") and not run.engine.abilities.kill:
             kind = type(run.engine).__name__
@@ -526,4 +527,4 @@ class Executor(futures.Executor):
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         stopped = kind is not None and issubclass(kind, KeyboardInterrupt)
-        self._end(True, cancel=stopped, stop=stopped)
+        self._end(wait=True, cancel=stopped, stop=stopped)

@@ -20,7 +20,7 @@ from malleable.live.shell_text import quoted
 
 _LINES = 5  # of standard error
 _END = 4096  # bytes at the end of a file in which they are searched
-_OWN = "MALLEABLE_"
+_OWN = "MALLEABLE_"  # variables that we set for each task begin so
 _COMMANDS = "commands", "submitted"  # kinds of runs with files of output
 _MISSING = "No such file or directory"
 
@@ -76,7 +76,7 @@ def value_text(value: Any) -> str:
 
 
 def _command(job: Job, number: int, attempt: int) -> str:
-    """A shell command that runs the task again by hand."""
+    # A shell command that runs the task again by hand.
     line = job.shown(number)
     variables = dict(job.environment)
     if _OWN in line:
@@ -99,6 +99,7 @@ def _signal(number: int) -> str:
 
 
 def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> str:
+    # How an attempt ended, in words; ``how`` and ``why`` are the journal's.
     if how == "late":
         return f"it ran longer than {timeout:g} s" if timeout else f"it ran for {seconds:.3g} s"
     if how == "refused":
@@ -117,7 +118,7 @@ def _what(how: str, status: int, seconds: float, why: str, timeout: float) -> st
 
 
 def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
-    """For a task whose last attempt this is; ``folder`` is that of the job's output, empty: none is kept."""
+    """The failure of a task whose last attempt this is; ``folder`` has the job's output; empty: none."""
     own = job.command or job.commands  # otherwise it is a call, or a task of a queue
     streams = []
     for suffix in SUFFIXES:

@@ -1,8 +1,8 @@
 """Futures of ``concurrent.futures`` that cost little until a thread waits for them.
 
-The condition of a standard future costs a kilobyte and some microseconds; here it is made when first asked
-for. Without one, changes of state are made under one lock of all. A call runs from when it is handed over,
-unless the engine can withdraw it (`malleable.live.protocol.WithdrawingEngine`).
+The condition (lock and waiters) of a standard future costs a kilobyte and some microseconds; here it is made
+when first asked for. Without one, changes of state are made under one lock of all futures. A call counts as
+running as soon as an engine has it, unless the engine can take it back unstarted (withdraw it).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Future(futures.Future[T]):
     def __init__(self, call: Any, number: int, job: CallJob) -> None:
         self.call, self.number, self.job = call, number, job
         self._task: Task | None = None  # set while the call is with the engine and may be withdrawn
-        self._own: threading.Condition | None = None
+        self._own: threading.Condition | None = None  # of this future, once it is asked for
         self._state = _PENDING
         self._result: Any = None
         self._exception: BaseException | None = None
@@ -129,6 +129,7 @@ class Future(futures.Future[T]):
             return True
 
     def drop(self) -> None:
+        # The call will never run: cancel it.
         with self._condition:
             if self._state in _ENDED:
                 return
@@ -151,7 +152,7 @@ class Future(futures.Future[T]):
         self._task = None  # not before, because a call without a task counts as waiting
 
     def _invoke_callbacks(self) -> None:
-        """Call all, even if one raises. The thread is the pool's, or the thread that cancels."""
+        # Call all, even if one raises. The thread is the pool's, or the thread that cancels.
         for callback in self._done_callbacks:
             try:
                 callback(self)

@@ -1,4 +1,5 @@
-"""Views and predictions cannot end a run: their errors are shown once, and the run goes on."""
+"""A guard around views and predictions, so that they cannot end a run: their errors are shown once, and the
+run goes on."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ Answer = TypeVar("Answer")
 
 
 class Guard:
-    """Calls views. ``report`` is called with a sentence, once for each view that failed; its own errors are
-    ignored."""
+    """Calls a view (a function that shows or predicts something) and returns its answer, or None if it failed.
+    ``report`` is called with a sentence, once for each view that failed; its own errors are ignored."""
 
     def __init__(self, report: Callable[[str], object] = lambda text: None) -> None:
         self._report = report

@@ -1,5 +1,5 @@
-"""Task times of programs in earlier runs, as the scheduler learns them; the journal has a
-`malleable.Scheduler.history`. O(programs)."""
+"""Task times of programs in earlier runs, which the scheduler has learnt. The journal (the file of all runs)
+keeps them in the form of `malleable.Scheduler.history`. O(programs)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from malleable.live.journal import Journal
 
 
 def known_history(journal: Journal | None, guard: Guard) -> dict[str, Any] | None:
-    """The journal's history for a scheduler; None: there is none, or (with a warning) none that can be used."""
+    """The journal's history for a scheduler; None: there is none, or (with a warning) no usable one."""
 
     def read() -> dict[str, Any] | None:
         history = journal.history() if journal else None

@@ -1,9 +1,10 @@
-"""joblib under an objective: each call of ``joblib.Parallel`` is a job of a pool, its batches are the pool's
-calls.
+"""joblib under an objective: each call of ``joblib.Parallel`` is a job of a pool (`malleable.Executor`), and
+its batches (some of joblib's calls together) are the pool's calls.
 
 All batches are submitted at once, so that the scheduler knows how much is left. Workers of this machine map
-large arrays from one file. joblib is imported when a backend is asked for; ``parallel_config`` knows the name
-``malleable`` from then on, or as soon as both packages are imported, joblib first.
+large arrays from one file. joblib is imported when a backend (its word for what runs the calls) is asked for;
+``parallel_config`` knows the name ``malleable`` from then on, or as soon as both packages are imported, joblib
+first.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from malleable.live.calls import end_calls
 from malleable.live.executor import Executor, ExecutorJob
 
 _AHEAD = "2*n_jobs"  # the default of joblib and scikit-learn
-_MOMENT = 0.02  # seconds
+_MOMENT = 0.02  # seconds within which a short call shows that it is short
 _lock = threading.Lock()
 _own: list[Executor] = []  # the pool that is used if none is named
-_numbers = count()
+_numbers = count()  # of jobs without a name
 
 
 def _pool() -> Executor:
@@ -43,6 +44,7 @@ def _pool() -> Executor:
 
 
 def _run(packed: bytes, threads: int) -> tuple[Any, float]:
+    # In a worker: run a batch with at most so many threads of BLAS and the like; results and seconds.
     _limit(threads)
     return _timed(pickle.loads(packed))
 
@@ -84,12 +86,13 @@ class _Backend:
         super().__init__(**more)
         self._given, self._name, self._settings = pool, job, settings or {}
         self._job: ExecutorJob | None = None
-        self._most: int | None = None  # most slots of this call, and of the job
+        # Most slots of this call of ``Parallel``, and of the present job.
+        self._most: int | None = None
         self._kept: int | None = None
-        self._flying: set[Any] = set()
+        self._unfinished: set[Any] = set()  # futures of batches
         self._guard = threading.Lock()
-        self._ended = threading.Event()
-        self._tried: set[int] = set()
+        self._ended = threading.Event()  # set when a batch has ended
+        self._tried: set[int] = set()  # sizes of batches that are known not to be short
         self._arrays: _Arrays | None = None
 
     def __reduce__(self) -> Any:  # for calls whose arguments contain a backend
@@ -108,7 +111,7 @@ class _Backend:
         return self.uses_threads
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
-        """Calls at once: at most the pool's slots; 1: in this thread, without the pool."""
+        # Calls at once: at most the pool's slots; 1: in this thread, without the pool.
         if n_jobs == 0:
             raise ValueError("n_jobs == 0 in Parallel has no meaning")
         slots = self._executor.slots
@@ -161,7 +164,7 @@ class _Backend:
         return found
 
     def _begin(self) -> None:
-        """The job of this name, or a new one if another maximum of slots is asked for."""
+        # The job of this name, or a new one if another maximum of slots is asked for.
         pool = self._executor
         with self._guard:
             name = self._name or "parallel"
@@ -192,8 +195,8 @@ class _Backend:
             file = io.BytesIO()
             self._pickler(file, reducers=self._reducers, protocol=5).dump(func)
             future = job.submit(_run, file.getvalue(), self._threads)
-        self._flying.add(future)
-        future.add_done_callback(self._flying.discard)
+        self._unfinished.add(future)
+        future.add_done_callback(self._unfinished.discard)
         if callback is not None:
             future.add_done_callback(callback)
         return future
@@ -205,13 +208,14 @@ class _Backend:
         return found
 
     def batch_completed(self, batch_size: int, duration: float) -> None:
-        """joblib counts the time of waiting, too; see `retrieve_result_callback`."""
+        """Nothing: joblib would count the time of waiting, too; `retrieve_result_callback` says how long a
+        batch ran."""
 
     def compute_batch_size(self) -> int:
-        """Calls of the next batch: the first calls of a size get a moment to show that they are short."""
+        # Calls of the next batch: the first calls of a size get a moment to show that they are short.
         size: int = super().compute_batch_size()  # type: ignore[misc]
         mine = self.parallel.pre_dispatch == "all"  # otherwise the pool's thread may be the caller
-        if mine and size not in self._tried and len(self._flying) >= 2 * self._executor.slots:
+        if mine and size not in self._tried and len(self._unfinished) >= 2 * self._executor.slots:
             self._ended.clear()
             if not self._ended.wait(_MOMENT):
                 self._tried.add(size)  # they are not short
@@ -219,10 +223,10 @@ class _Backend:
         return size
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Calls that wait never start. Running calls are ended if the engine can end them."""
-        flying = list(self._flying)
-        self._flying.clear()
-        end_calls(flying)
+        # Calls that wait never start. Running calls are ended if the engine can end them.
+        unfinished = list(self._unfinished)
+        self._unfinished.clear()
+        end_calls(unfinished)
 
     def terminate(self) -> None:
         if self._job is not None and self._name is None:
@@ -282,6 +286,7 @@ def _made(*args: Any, **named: Any) -> Any:
 
 
 def register() -> None:
+    """Make the name ``malleable`` known to joblib, if that is imported."""
     if "joblib.parallel" in sys.modules:
         sys.modules["joblib.parallel"].EXTERNAL_BACKENDS["malleable"] = _register
 

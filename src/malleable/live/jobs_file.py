@@ -37,11 +37,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+# What was ordered of a job while it ran.
 PAUSED, CANCELLED = "paused", "cancelled"
-"""What was ordered of a job while it ran."""
-_HELD = "held"  # a job's description has exactly one of these
+_HELD = "held"  # key of that order in a job's description
+# Tasks that all jobs of a run may have together.
 MOST_TASKS = 100_000_000
-"""Tasks that all jobs of a run may have together."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Job:
     Attributes
     ----------
     command : Template
-        One task for each of `values`: texts or numbers, mappings of texts by name, or None for a task without
-        a value.
+        A command with places for values. One task for each of `values`: texts or numbers, mappings of texts
+        by name, or None for a task without a value.
     commands : sequence
         Instead: one task each, a text for a shell.
     weight, min_slots, max_slots, user, program
@@ -105,6 +105,7 @@ class Job:
 
     @property
     def called(self) -> str:
+        # The name under which its task times are remembered.
         return self.program or self.name
 
     @property
@@ -171,7 +172,8 @@ def table_rows(text: str, where: str) -> list[list[str]]:
     tabs = "\t" in text.partition("\n")[0]
     found: list[list[str]] = []
     lines = io.StringIO(text, newline="")
-    with telling_of(where), csv_rows(lines, True, "\t" if tabs else ",") as rows:
+    between = "\t" if tabs else ","
+    with telling_of(where), csv_rows(lines, strict=True, between=between) as rows:
         for row in filter(None, rows):
             if found and len(row) != len(found[0]):
                 told = f"{len(row)} values, and the first line has {len(found[0])}"
@@ -210,7 +212,7 @@ def _texts(name: str, value: Any) -> list[str]:
 
 
 def _plain_values(name: str, given: Any) -> Sequence[Any]:
-    """Texts, or texts by name, all by the same names."""
+    # Texts, or texts by name, all by the same names.
     if not isinstance(given, list) or not any(isinstance(each, Mapping) for each in given):
         return _texts(name, given)
     for k, each in enumerate(given):
@@ -266,6 +268,7 @@ def _values(name: str, over: Any, folder: Path) -> Sequence[Any]:
     return _OVER[kind](f"{name}.{kind}", given, folder)
 
 
+# What the key ``over`` of a job may say: how to read the values of its tasks, by kind.
 _OVER: Mapping[str, Callable[[str, Any, Path], Sequence[Any]]] = {
     "files": _files,
     "range": _range,
@@ -295,7 +298,7 @@ def _whole_commands(name: str, given: Any) -> Sequence[str]:
 
 
 def _amount(name: str, value: Any, parse: Callable[[str], float], limits: Any) -> float:
-    """A number, or a text that ``parse`` makes one of."""
+    # A number, or a text that ``parse`` makes one of.
     if isinstance(value, str):
         try:
             value = parse(value)
@@ -377,7 +380,7 @@ def _frozen(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def recorded(jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> list[JobRow]:
-    """Jobs and their tables, as a journal keeps them: with the values that were found."""
+    """Jobs and the tables (``rows``) that describe them, as a journal keeps them: with the values found."""
     found = []
     for job, row in zip(jobs, rows, strict=True):
         settings = {key: each for key, each in row.items() if key not in ("over", "commands")}
@@ -438,7 +441,7 @@ def _job(row: Any, place: int, folder: Path) -> Job:
 
 
 def parents_first(after: Sequence[Sequence[int]]) -> list[int]:
-    """Rows in an order in which each comes after those that it waits for; without cycles and what is after
+    """Rows in an order in which each comes after the rows that it waits for; without cycles and what is after
     them. O(rows + edges)."""
     children: list[list[int]] = [[] for _ in after]
     for row, parents in enumerate(after):
@@ -475,8 +478,8 @@ def _check_order(jobs: Sequence[Job]) -> None:
 
 
 def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
-    """Jobs of tables as TOML has them (docs/live.md lists the keys); names of files are relative to
-    ``folder``. ValueError names the job, the key and what is wrong."""
+    """Jobs of tables as TOML has them, with the keys `_KEYS`; names of files are relative to ``folder``.
+    ValueError names the job, the key and what is wrong."""
     if not rows:
         raise ValueError("no [[job]]: nothing to run")
     jobs = [_job(row, k, Path(folder)) for k, row in enumerate(rows)]
@@ -488,21 +491,21 @@ def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
 
 
 def more_jobs(rows: Sequence[Any], folder: str, present: Sequence[Job]) -> list[Job]:
-    """Jobs of tables beside those that are there; ValueError as of `parse_jobs`."""
+    """Jobs of tables beside the present ones; ValueError as of `parse_jobs`."""
     jobs = [_job(row, k, Path(folder)) for k, row in enumerate(rows, len(present))]
     _check_order([*present, *jobs])
     return jobs
 
 
-def check_fits(jobs: Sequence[Job], slots: int, room: Mapping[str, float]) -> None:
+def check_fits(jobs: Sequence[Job], slots: int, capacity: Mapping[str, float]) -> None:
     """ValueError for a job that is guaranteed more slots than there are, or whose tasks need more memory or
     resources."""
     for k, job in enumerate(jobs):
         if job.min_slots > slots:
             least = f"job[{k}].min_slots = {job.min_slots}"
             raise ValueError(f"{least}: above the {slots} slots of the run")
-        check_needs(f"job[{k}]", {"memory": job.memory}, room, " bytes for all tasks")
-        check_needs(f"job[{k}].resources", job.resources, room, "; --resource NAME= says which")
+        check_needs(f"job[{k}]", {"memory": job.memory}, capacity, " bytes for all tasks")
+        check_needs(f"job[{k}].resources", job.resources, capacity, "; --resource NAME= says which")
 
 
 def read_rows(source: Source) -> list[dict[str, Any]]:

@@ -1,9 +1,11 @@
-"""The journal of runs: tasks, events and decisions, in one SQLite file (schema: docs/internals/journal.md).
+"""The journal: one SQLite file with the tasks, events and decisions of all runs (docs/internals/journal.md has
+the schema).
 
 One process writes, others may read at any time. Records survive the death of the process once ``commit``
 returns, and with ``durable`` that of the machine. A task is done when an attempt of status 0 is recorded, so
-a resumed run makes each task at least once and counts it once. Time is the sum of the seconds of the run's
-sessions. An attempt costs some 5 us and 100 bytes, a task of a job some 10 bytes.
+a resumed run makes each task at least once and counts it once. A run may have several sessions (processes that
+continue it); its time is the sum of their seconds. An attempt costs some 5 us and 100 bytes, a task of a job
+some 10 bytes. Arguments ``run``, ``job`` and ``task`` are numbers.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ _TASK_IS = "run = ? and job = ? and task = ?"
 class Journal(JournalFile):
     """An open journal at ``path``. One process at a time can ``write``.
 
-    A missing file is made, for its owner alone; rights of others to one's own file are removed. If ``durable``,
+    A missing file is made, for its owner alone; rights of others to your own file are removed. If ``durable``,
     `commit` waits until a loss of power would not matter.
 
     Raises
@@ -69,7 +71,7 @@ class Journal(JournalFile):
 
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
         self._told: dict[tuple[int, int], tuple[int, str]] = {}  # rows of jobs, as written last
-        self._overlaid = False
+        self._overlaid = False  # whether `overlay` has added to a copy in memory
         super().__init__(path, write, durable)
 
     # Runs.
@@ -114,6 +116,7 @@ class Journal(JournalFile):
             self._do("update run set slots = ? where id = ?", slots, run)
 
     def change(self, run: int, job: int, settings: Mapping[str, Any]) -> None:
+        # Change settings of a job; None removes one.
         for (described,) in self._each(
             "select described from job where run = ? and job = ?", run, job
         ):
@@ -124,11 +127,13 @@ class Journal(JournalFile):
             return
 
     def enter(self, run: int) -> float:
+        # A session begins; returns how long earlier ones lasted [s].
         at = self.run(run).lasted
         self._do("update run set status = 'running' where id = ?", run)
         return at
 
     def place(self, run: int, output: str) -> None:
+        # Note the folder of a run's output.
         self._do("update run set output = ? where id = ?", output, run)
 
     def run(self, run: int | None = None) -> Run:
@@ -166,7 +171,8 @@ class Journal(JournalFile):
 
     @contextlib.contextmanager
     def one_state(self) -> Iterator[None]:
-        if self._base.in_transaction:  # the one who writes
+        # All that is read in this block is from one moment.
+        if self._base.in_transaction:  # this process writes the journal
             yield
             return
         self._do("begin")
@@ -184,7 +190,7 @@ class Journal(JournalFile):
         run: int,
         at: float,
         attempts: Iterable[Attempt],
-        flying: Iterable[RunningTasks],
+        running: Iterable[RunningTasks],
         status: str,
     ) -> None:
         """Add what is known of a run from elsewhere, as if it stood in the file, for this reader alone."""
@@ -195,7 +201,7 @@ class Journal(JournalFile):
             self._base, self._overlaid = own, True
         self._do("delete from attempt where run = ?", run)
         self.record(run, at, attempts, status=status)
-        self.fly(run, at, flying)
+        self.note_running(run, at, running)
 
     # What happened.
 
@@ -233,6 +239,7 @@ class Journal(JournalFile):
     # Results of calls.
 
     def keep(self, run: int, job: int, task: int, digest: bytes, value: bytes) -> None:
+        # Keep a call's pickled result, with a digest by which another session knows the call.
         self._do(
             "insert or replace into result values (?, ?, ?, ?, ?)", run, job, task, digest, value
         )
@@ -264,6 +271,7 @@ class Journal(JournalFile):
         return self._tried("run = ?", run)
 
     def tried_again(self, run: int, job: int) -> Iterator[TaskOutcome]:
+        # Outcomes of a job's tasks with more than one attempt.
         own = "run = ?1 and job = ?2"
         return self._tried(
             f"{own} and task in (select task from attempt where {own} and attempt > 0)", run, job
@@ -274,11 +282,11 @@ class Journal(JournalFile):
         for _, same in groupby(map(Attempt._make, rows), itemgetter(0, 1)):
             yield outcome_of(list(same))
 
-    def fly(
+    def note_running(
         self,
         run: int,
         at: float,
-        flying: Iterable[RunningTasks],
+        running: Iterable[RunningTasks],
         expected: Iterable[ExpectedEnd] = (),
         rule: str = "",
     ) -> None:
@@ -286,7 +294,7 @@ class Journal(JournalFile):
         with telling(self.path):
             for table in ("flying", "expected"):
                 self._base.execute(f"delete from {table} where run = ?", (run,))
-            self._base.executemany(f"insert into flying values ({run}, ?, ?, ?, ?)", flying)
+            self._base.executemany(f"insert into flying values ({run}, ?, ?, ?, ?)", running)
             self._base.executemany(
                 f"insert into expected values ({run}, ?, ?, ?, ?, ?, ?)", expected
             )
@@ -303,11 +311,12 @@ class Journal(JournalFile):
             for job, *rest in rows
         }
 
-    def flying(self, run: int) -> dict[int, RunningTasks]:
+    def running_tasks(self, run: int) -> dict[int, RunningTasks]:
         rows = self._each("select job, tasks, began, latest from flying where run = ?", run)
         return {row[0]: RunningTasks._make(row) for row in rows}
 
     def held(self, run: int) -> dict[int, Decided]:
+        # The last decision on each job.
         rows = self._each(
             "select max(at), job, slots, why from decision where run = ? group by job", run
         )

@@ -1,4 +1,5 @@
-"""The file of a journal: its lock, its owner and modes, its version, and errors that name it."""
+"""The file of a journal (an SQLite file that records runs): its lock, by which one process at a time writes,
+its owner and modes, its version, and errors that name it."""
 
 from __future__ import annotations
 
@@ -24,13 +25,14 @@ VERSION = 1
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
 # attempts to lock, and seconds between: readers take the lock for a moment, too
 _LOOKS, _LOOK = 6, 0.02
-_OWNER = 100  # bytes most bytes of a lock
+_OWNER = 100  # most bytes of a lock
 _SIDES = ("-wal", "-shm", "-journal")  # SQLite's own files beside a journal
 _NEW = ".new"  # suffix of a journal that is being made
 
 
 @contextlib.contextmanager
 def telling(path: Path) -> Iterator[None]:
+    # Errors of SQLite and of broken content become a `JournalError` that names the file.
     try:
         yield
     except (sqlite3.Error, OverflowError, UnicodeError, json.JSONDecodeError, zlib.error) as error:
@@ -66,7 +68,7 @@ def take_lock(path: Path, owner: str) -> IO[str]:
 
 
 class JournalFile:
-    """An open file; see `malleable.live.journal.Journal`."""
+    """An open file. ``write``: for the process that writes; ``durable``: records survive a loss of power."""
 
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
         self.path = Path(path)
@@ -94,14 +96,14 @@ class JournalFile:
                 raise JournalError(told) from None
             # left by a run that was killed while it made a journal
             self._new.unlink(missing_ok=True)
-        self._look_at_files(False)
+        self._look_at_files(closed=False)
 
     def _look_at_files(self, closed: bool) -> None:
         for side in ("", *_SIDES):
             check_file(self.path.with_name(self.path.name + side), closed)
 
     def _make(self) -> None:
-        """Make a new journal. It gets its name when it is whole and on the disk, and overwrites no file."""
+        # Make a new journal. It gets its name when it is whole and on the disk, and overwrites no file.
         new = self._new
         descriptor = open_file(new, os.O_CREAT | os.O_EXCL | os.O_RDWR)
         try:
@@ -137,7 +139,7 @@ class JournalFile:
         self._place = found.st_dev, found.st_ino
         mode = "rw" if write else "ro"
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-        # Only one thread at a time uses it, the executor's.
+        # Only one thread at a time uses it.
         options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
         self._base: sqlite3.Connection = sqlite3.connect(uri, 10.0, uri=True, **options)
         application, version = (
@@ -146,7 +148,7 @@ class JournalFile:
         )
         if application != _APPLICATION:
             raise JournalError(f"{self.path}: not a journal of runs")
-        self._look_at_files(True)  # only now, so that a file of another kind is not changed
+        self._look_at_files(closed=True)  # only now, so that a file of another kind is not changed
         if version != VERSION:
             raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
         if write:
@@ -171,6 +173,7 @@ class JournalFile:
                 yield row
 
     def written(self) -> bool:
+        # Whether a process has the journal open for writing.
         try:
             with os.fdopen(open_file(self._lock_path(), os.O_RDONLY)) as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -195,6 +198,7 @@ class JournalFile:
             self._base.execute("begin")
 
     def shrink(self) -> None:
+        # Give the space of removed runs back to the disk.
         with telling(self.path):
             for statement in ("commit", "vacuum", "pragma wal_checkpoint(truncate)", "begin"):
                 self._base.execute(statement)

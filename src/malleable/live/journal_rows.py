@@ -1,4 +1,4 @@
-"""Rows of a journal, and its schema."""
+"""Rows of a journal, the SQLite file that records runs, and its schema. Times are seconds of the run."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+# Times that a task may be lost (its end is unknown) beyond its retries.
 LOST_AGAIN = 3
-"""Times that a task may be lost without its own doing, beyond its retries."""
 
 
+# What people read of tasks that did not end well, by how they did; all others have failed.
 WORDS = {"late": "timed out", "lost": "lost", "skipped": "skipped", "cancelled": "cancelled"}
-"""What people read of tasks that did not end well, by how they did; all others have failed."""
 
 
+# How an attempt ended that was ended while the other attempt of its task went on, or after that one.
 IN_VAIN = "in vain"
-"""How an attempt ended that was ended while the other attempt of its task went on, or after that one."""
 
 
+# Beginning of a run's ``rule`` (what decides, in words) while the machine is short of memory or too busy.
 NOTHING_STARTS = "no new task starts"
-"""How the rule of a run begins while conditions of the machine do not hold."""
 
 
 class JournalError(ValueError):
@@ -97,9 +97,10 @@ class ExpectedEnd(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A run at its beginning. ``kind`` of its tasks: "commands", "calls" of a pool, "arrays" of a queue,
-    "stages" of a governed Spark, or "submitted" to a queue. ``status``: "running", "stopped" or "done".
-    ``output`` is its folder below that of the journal, empty: none so far."""
+    """A run. ``began``: date and time in UTC. ``kind`` of its tasks: "commands", "calls" of a pool, "arrays" of
+    a queue, "stages" of a governed Spark, or "submitted" to a queue. ``status``: "running", "stopped" or
+    "done". ``output`` is its folder below that of the journal, empty: none so far. ``lasted``: its seconds so
+    far. ``rule``: the policy that decides, in words."""
 
     id: int
     began: str

@@ -1,7 +1,8 @@
-"""The jobs of a live run: which came, wait for others or have ended, and their expected ends.
+"""The ledger of a live run: it knows which jobs came, wait for others or have ended, and their expected ends.
 
-A ledger neither decides nor starts tasks: a decider gives slots, a loop or a governor reports to it. An event
-is in the journal before its consequences. Time is monotonic, in seconds of the run.
+A ledger neither decides nor starts tasks: a decider, which asks the scheduler, gives slots; a loop, which
+starts tasks, or a governor, which orders somebody else's queue, reports to it. Jobs are known by row, their
+place in the run. An event is in the journal before its consequences. Time is monotonic, in seconds of the run.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from malleable.live.journal import Attempt, Decided, ExpectedEnd, JobRow, Journa
 from malleable.live.journal_rows import WORDS
 from malleable.live.protocol import Task
 
+# Seconds between two times that others are told what runs.
 LOOK = 1.0
-"""Seconds between two times that others are told what runs."""
 _SHARE = 0.05  # share of the time that is spent on expected ends
 
 
@@ -44,7 +45,7 @@ class Decider(Protocol):
 
     @property
     def rule(self) -> str:
-        """The present rule of its policy, and why; empty: as the name says."""
+        """What its policy does now, and why, in words; empty: as the policy's name says."""
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs that changed."""
@@ -98,7 +99,7 @@ class JobState:
     flow: str = ""
 
     next: int = 0  # the first task that was never started
-    again: deque[int] = field(default_factory=deque)
+    again: deque[int] = field(default_factory=deque)  # earlier tasks that are to start
     dropped: set[int] = field(default_factory=set)  # later tasks that never start
     running: int = 0  # slots that the job holds
     # More slots: of backup tasks, and of attempts that will end in vain.
@@ -117,7 +118,7 @@ class JobState:
     retried: int = 0  # attempts at tasks beyond the first
     taken: float = 0.0  # seconds of tasks that ended well, in all
     recent: float = math.inf  # recent mean of a task's seconds
-    slots: int = 0
+    slots: int = 0  # that the scheduler gives, and why no more
     why: str = ""
     came: float = math.nan  # start of the job in an earlier session; NaN: none
     last: float = math.nan  # last end of a task
@@ -130,6 +131,7 @@ class JobState:
 
     @property
     def left(self) -> int:
+        # Tasks that have not ended.
         return self.tasks - self.done - self.failed
 
     def fail(self, how: str, count: int = 1) -> None:
@@ -139,6 +141,7 @@ class JobState:
 
     @property
     def waiting(self) -> int:
+        # Tasks that have not started, or start again.
         return self.tasks - self.next + len(self.again) - len(self.dropped)
 
 
@@ -197,15 +200,17 @@ class Ledger:
         self._children: dict[int, list[int]] = {}
         self._touched: set[int] = set()  # jobs that may come or end
         self._idle: set[int] = set()  # open jobs that may have nothing to do
-        self._ended = 0
-        self._due = True
-        self._decided = -math.inf
-        self._told = self._flown = -math.inf
-        self.expected: dict[int, ExpectedEnd] = {}
+        self._ended = 0  # number of jobs
+        self._due = True  # whether to decide now
+        self._decided = -math.inf  # time of the last decision
+        # Times at which `progress` was called, and what runs was written to the journal.
+        self._told = self._running_noted = -math.inf
+        self.expected: dict[int, ExpectedEnd] = {}  # by row
         self.rule = ""
         self.held = ""  # why no task starts
-        self._reckoned, self._took = -math.inf, 0.0
-        self._attempted: list[Attempt] = []
+        # When `expected` was computed, and the seconds that it took.
+        self._expected_at, self._took = -math.inf, 0.0
+        self._attempted: list[Attempt] = []  # attempts and decisions for the journal
         self._decisions: list[Decided] = []
         self._described = (-1, -1)  # numbers of jobs and tasks that the journal has
 
@@ -215,7 +220,7 @@ class Ledger:
 
     # Engine.
 
-    def flying(self) -> list[RunningTasks]:
+    def running_tasks(self) -> list[RunningTasks]:
         raise NotImplementedError
 
     @property
@@ -235,6 +240,7 @@ class Ledger:
         return row
 
     def over(self, row: int, number: int, status: int, how: str = "") -> None:
+        # A task had ended in an earlier session; tasks come in the order of their numbers.
         work = self.jobs[row]
         work.again.extend(range(work.next, number))
         work.next = number + 1
@@ -296,7 +302,7 @@ class Ledger:
         return dropped
 
     def _settle_jobs(self) -> None:
-        """Start and end jobs, and what follows from it; each job comes and ends once."""
+        # Start and end jobs, and what follows from it; each job comes and ends once.
         rows = deque(sorted(self._touched))
         self._touched.clear()
         came = []
@@ -317,7 +323,7 @@ class Ledger:
             self.decider.came(came, [self.jobs[row] for row in came], self.now)
 
     def _begin_job(self, row: int, work: JobState) -> bool:
-        """Let a job come if it waits for no other job; returns whether it came and has tasks to run."""
+        # Let a job come if it waits for no other job; returns whether it came and has tasks to run.
         if work.here or work.cancelled or not (work.left or not work.open):
             return False
         outlook = self._outlook(row)
@@ -340,7 +346,7 @@ class Ledger:
         self._ended += 1
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
-        """Whether a job may run, or ever will, by the jobs that it is after."""
+        # Whether a job may run, or ever will, by the jobs that it is after.
         parents = [self.jobs[parent] for parent in self.jobs[row].after]
         if any(parent.failed for parent in parents):
             return "dead"
@@ -374,15 +380,17 @@ class Ledger:
             self._journal.record(self._run, self.now, self._attempted, self._decisions)
             self._journal.commit()
         self._attempted, self._decisions = [], []
-        if self._journal and self.now - self._flown >= LOOK:
+        if self._journal and self.now - self._running_noted >= LOOK:
             self.look_ahead()
-            self._flown = self.now
+            self._running_noted = self.now
             told = self.held or self.rule
-            self._journal.fly(self._run, self.now, self.flying(), self.expected.values(), told)
+            self._journal.note_running(
+                self._run, self.now, self.running_tasks(), self.expected.values(), told
+            )
             self._journal.commit()
 
     def _describe(self) -> None:
-        """Write jobs and slots as they are now to the journal, for runs whose jobs come while they run."""
+        # Write jobs and slots as they are now to the journal, for runs whose jobs come while they run.
         told = len(self.jobs), sum(work.tasks for work in self.jobs)
         if self._journal is None or told == self._described:
             return
@@ -392,7 +400,7 @@ class Ledger:
         self._journal.describe(self._run, rows, max(1, self.slots))
 
     def _end_run(self, status: str, history: Callable[[], Mapping[str, Any] | None]) -> None:
-        """Close a governed run in the journal, with what it has learnt of programs."""
+        # Close a governed run in the journal, with what it has learnt of programs.
         journal = self._journal
         if journal is None:
             return
@@ -412,9 +420,9 @@ class Ledger:
         time; with ``least`` 0, for a client that waits, half of it."""
         began = self._clock()
         share = _SHARE if least > 0.0 else 1.0
-        if began < self._reckoned + max(0.9 * least, self._took / share):
+        if began < self._expected_at + max(0.9 * least, self._took / share):
             return
-        first, cost = self._reckoned == -math.inf, time.thread_time()
+        first, cost = self._expected_at == -math.inf, time.thread_time()
         coming = self._coming()
         found = self.guard(
             "the prediction of ends", lambda: self.decider.expected(coming, self.now)
@@ -423,10 +431,11 @@ class Ledger:
         self.rule = self.guard("the rule of decisions", lambda: self.decider.rule) or ""
         # The first time includes imports, so it does not count.
         self._took = 0.0 if first else time.thread_time() - cost
-        self._reckoned = began
-        self._flown = -math.inf  # the journal uses the same times
+        self._expected_at = began
+        self._running_noted = -math.inf  # the journal uses the same times
 
     def _coming(self) -> dict[int, tuple[JobState, list[int]]]:
+        # Jobs that the scheduler does not know yet, and the rows of jobs that they wait for.
         found: dict[int, tuple[JobState, list[int]]] = {}
         waits = [work.after for work in self.jobs]
         for row in parents_first(waits) if any(waits) else range(len(self.jobs)):
@@ -443,7 +452,7 @@ class Ledger:
         view = self._progress
         if view:
             self.look_ahead()
-            running = sum(own.tasks for own in self.flying())
+            running = sum(own.tasks for own in self.running_tasks())
             now = Progress(self.now, self.jobs, running, self.slots, self.expected)
             self.guard("the view of the run", lambda: view(now))
 

@@ -1,9 +1,10 @@
 """The loop of a live run: observe, tell the scheduler, decide, act, record. A pass over n events costs
 O(n), and the scheduler's time.
 
-The scheduler is asked at once when a job comes, ends or is cancelled, otherwise once an epoch. Events
-are in the journal before their consequences start, and so are numbers of attempts at commands, which are
-therefore never used twice. Every attempt counts once, even if the engine reports it late or twice.
+The scheduler is asked at once when a job comes, ends or is cancelled, otherwise once an epoch (half a second by
+default). An engine runs the tasks. A slot gets a bundle: one task, or several short ones that run one after the
+other. Events are in the journal before their consequences start. Numbers of attempts at commands are, too, and
+are therefore never used twice. Every attempt counts once, even if the engine reports it late or twice.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from malleable.live.backups import Backups, Flight
+from malleable.live.backups import Backups, RunningAttempt
 from malleable.live.conditions import Conditions
 from malleable.live.decider import SchedulerDecider
 from malleable.live.journal import Attempt, Journal, RunningTasks
@@ -51,8 +52,10 @@ class Loop(Ledger):
 
     Parameters
     ----------
-    engine : Engine decider : SchedulerDecider journal, run, **more
-        As for `Ledger`.
+    engine : Engine
+        Runs the tasks.
+    decider, journal, run, **more
+        As for `Ledger`, which knows the jobs of the run.
     epoch : float
         Seconds between decisions while only tasks end.
     settled : callable, optional
@@ -92,13 +95,13 @@ class Loop(Ledger):
         self._rested, self._short = rested, short
         self._resources = resources or Resources({})
         self._conditions = conditions or Conditions()
-        self._flying: dict[str, Flight] = {}  # by key
+        self._running: dict[str, RunningAttempt] = {}  # by key
         self._backups = Backups(decider, epoch)
         # By key of a running backup task: the attempt beside which it runs.
         self._backup_of: dict[str, int] = {}
-        self._slot = 0
+        self._slot = 0  # number of the last bundle: each has a slot of a new number
         self._spare = True  # whether the last pass left slots that no task wanted
-        self._held: dict[int, int] = {}  # slot -> remaining tasks of its bundle
+        self._slots_held: dict[int, int] = {}  # by slot: tasks of its bundle that have not ended
         self._tries: dict[tuple[int, int], _Tries] = {}  # tasks that are tried more than once
         self._pace = 0.0  # recent number of slots that become free per second
         self._paced = 0.0  # time at which that was computed
@@ -110,18 +113,22 @@ class Loop(Ledger):
         return self.engine.slots
 
     def _end_running(self, row: int) -> None:
-        self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
+        self.engine.cancel([key for key, (at, *_) in self._running.items() if at == row])
 
     def end(self, row: int, numbers: set[int]) -> None:
         """End these tasks of a job, also running ones if the engine can."""
-        flying = self._flying.items()
-        keys = [key for key, flight in flying if flight.row == row and flight.number in numbers]
+        keys = [
+            key
+            for key, running in self._running.items()
+            if running.row == row and running.number in numbers
+        ]
         if self.engine.abilities.kill:
             cast(KillingEngine, self.engine).kill(keys)
         else:
             self.engine.cancel(keys)
 
     def tried(self, tried: TaskOutcome) -> None:
+        # A task was tried in an earlier session.
         self._tries[tried.last[:2]] = _Tries(tried.made, tried.failed, tried.lost)
 
     @property
@@ -130,21 +137,22 @@ class Loop(Ledger):
 
     @property
     def busy(self) -> bool:
-        return bool(self._flying)
+        return bool(self._running)
 
     def step(self, most: float = 1.0) -> None:
+        # One pass: decide, start tasks, and wait at most this long [s] for events.
         if not self.stopping:
             self._settle_jobs()
             if self.finished:
                 self.record()
                 return
-            if self._due or (self._flying and self.now >= self._decided + self._epoch):
+            if self._due or (self._running and self.now >= self._decided + self._epoch):
                 self._decide()
             if not self.draining:
                 self._start()
                 self._back_up()
         self.record()
-        if self._flying and not self.stopping:
+        if self._running and not self.stopping:
             most = min(most, self._decided + self._epoch - self.now)
         most = min(most, self._conditions.wait(self.now))
         self._hear(self.engine.poll(max(0.0, most)))  # recorded together with the next starts
@@ -156,7 +164,7 @@ class Loop(Ledger):
         tasks: list[Task] = []
         again = True
         while again:  # ends, because each pass uses a slot or finishes a job's starts
-            free = self.engine.slots + ahead - len(self._held) - self._backups.slots
+            free = self.engine.slots + ahead - len(self._slots_held) - self._backups.slots
             free = min(free, self._may_start() - len(tasks))
             if free <= 0:
                 break
@@ -171,28 +179,30 @@ class Loop(Ledger):
                 if waiting - work.waiting != count or work.waiting == 0:
                     self._counts_changed(row)
             again = short or (len(tasks) > started and self.decider.behind)
-        self._spare = self.engine.slots > len(self._held) + self._backups.slots
+        self._spare = self.engine.slots > len(self._slots_held) + self._backups.slots
         if tasks:
             self._hand_over(tasks)
             self._backups.stir()
 
     def _ahead(self) -> int:
+        # Tasks that the engine gets beyond its slots, so that slots do not wait for the loop.
         able = self.engine.abilities
         if self._conditions.any or self._pace * able.short < self.engine.slots:
             return 0
         return int(self._pace * able.ahead)
 
     def _may_start(self) -> int:
-        found = self._conditions.room(self.now)
+        # Tasks that may start now by the conditions of the machine (memory, load).
+        found = self._conditions.startable(self.now)
         why = self._conditions.why
         self.held = f"{NOTHING_STARTS}: {why}" if why else ""
         return found
 
     def _hand_over(self, tasks: Sequence[Task]) -> None:
-        """Start tasks. Tasks without a number that people see, such as calls, are not recorded before."""
+        # Start tasks. Tasks without a number that people see, such as calls, are not recorded before.
         begun = []
         for key in (task.key for task in tasks if task.call is None or task.key in self._backup_of):
-            row, number, attempt, since, *_ = self._flying[key]
+            row, number, attempt, since, *_ = self._running[key]
             backup_of = self._backup_of.get(key)
             begun.append(Attempt(row, number, attempt, None, since, backup_of=backup_of))
         if self._journal and begun:
@@ -203,22 +213,23 @@ class Loop(Ledger):
         self.engine.start(tasks)
 
     def _back_up(self) -> None:
-        """End backup tasks whose slots are wanted, or start some in slots that no task wants."""
+        # End backup tasks whose slots are wanted, or start some in slots that no task wants.
         if not self.engine.abilities.kill or self._may_start() < MOST_SLOTS:
             return
-        free = self.engine.slots - len(self._held) - self._backups.slots
+        free = self.engine.slots - len(self._slots_held) - self._backups.slots
         self._end_in_vain(self._backups.too_many(self.now, free))
         tasks: list[Task] = []
-        for key in self._backups.look(self._flying, self.jobs, self.now, free):
+        for key in self._backups.look(self._running, self.jobs, self.now, free):
             if len(tasks) == free:
                 break
-            if self.decider.has_room(self._flying[key].row):
+            if self.decider.fits(self._running[key].row):
                 tasks += self._beside(key)
         if tasks:
             self._hand_over(tasks)
 
     def _beside(self, key: str) -> list[Task]:
-        row, number, attempt, *_ = self._flying[key]
+        # A backup task beside this attempt; none if the task is not wanted any more.
+        row, number, attempt, *_ = self._running[key]
         work = self.jobs[row]
         tries = self._tries.setdefault((row, number), _Tries())
         tries.made = max(tries.made, attempt + 1)
@@ -228,12 +239,12 @@ class Loop(Ledger):
         if made.call is None:
             made.environment = {**made.environment, "MALLEABLE_BACKUP_OF": str(attempt)}
         self._slot += 1
-        flight = Flight(row, number, tries.made, self.now, self._slot)
+        running = RunningAttempt(row, number, tries.made, self.now, self._slot)
         made.key, made.slot = f"{row}.{number}.{tries.made}", self._slot
         self._take(made, work)
         tries.made += 1
-        self._flying[made.key] = flight
-        self._backups.begin(made.key, flight, key)
+        self._running[made.key] = running
+        self._backups.begin(made.key, running, key)
         self._backup_of[made.key] = attempt
         work.backup_tasks += 1
         self._count_beside(row, 1)
@@ -244,17 +255,16 @@ class Loop(Ledger):
         self.decider.changed(row)
 
     def _end_in_vain(self, keys: Sequence[str]) -> None:
-        """End attempts whose tasks have ended or go on in other attempts; backup tasks get their slots."""
+        # End attempts whose tasks have ended or go on in other attempts; backup tasks get their slots.
         for key in keys:
             if self._backups.other(key):
                 self._backups.part(key)
-            self._backups.give_up(key, self._flying[key])
+            self._backups.give_up(key, self._running[key])
         if keys:
             cast(KillingEngine, self.engine).kill(keys)
 
     def _share(self, work: JobState) -> int:
-        """Tasks that a slot gets at once: several short ones, so that it need not wait for the loop after
-        each."""
+        # Tasks that a slot gets at once: several short ones, so that it need not wait for the loop after each.
         able = self.engine.abilities
         if work.needs:
             return 1
@@ -262,6 +272,7 @@ class Loop(Ledger):
         return max(1, min(int(fit), -(-work.waiting // max(1, self.engine.slots))))
 
     def _next_tasks(self, row: int, work: JobState, share: int) -> list[Task]:
+        # A bundle: the next tasks of a job for one slot, at most ``share``.
         tasks: list[Task] = []
         now = self.now
         self._slot += 1
@@ -286,14 +297,17 @@ class Loop(Ledger):
                 continue
             made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
             self._take(made, work)
-            self._flying[made.key] = Flight(row, number, attempt, now, self._slot, not self._spare)
+            self._running[made.key] = RunningAttempt(
+                row, number, attempt, now, self._slot, not self._spare
+            )
             tasks.append(made)
         if tasks:
-            self._held[self._slot] = len(tasks)
+            self._slots_held[self._slot] = len(tasks)
             work.running += 1
         return tasks
 
     def _take(self, made: Task, work: JobState) -> None:
+        # A task takes the resources that its job needs, and learns their names.
         held = self._resources.take(made.key, work.needs)
         if held:
             made.environment = {**made.environment, **held}
@@ -301,14 +315,16 @@ class Loop(Ledger):
                 made.call = packed_holding(held, made.call)
 
     def _let_go(self, slot: int, work: JobState) -> bool:
-        self._held[slot] -= 1
-        if self._held[slot]:
+        # A task of a slot has ended; returns whether the slot is free.
+        self._slots_held[slot] -= 1
+        if self._slots_held[slot]:
             return False
-        del self._held[slot]
+        del self._slots_held[slot]
         work.running -= 1
         return True
 
     def _given_back(self, row: int, number: int, why: str) -> None:
+        # The engine returns a task that it has not started.
         if why:
             self._short(why)
         work = self.jobs[row]
@@ -322,22 +338,22 @@ class Loop(Ledger):
         heard: set[int] = set()
         freed = 0
         for event, began in zip(events, self._begins(events), strict=True):
-            flight = self._flying.pop(event.key, None)
-            if flight is None:
+            running = self._running.pop(event.key, None)
+            if running is None:
                 continue  # reported twice, or of another run
             self._resources.give_back(event.key)
-            flight = flight._replace(since=began)
-            heard.add(flight.row)
+            running = running._replace(since=began)
+            heard.add(running.row)
             good = event.kind == "ended" and event.status == 0
             if event.key in self._backups.dying or (self._backups.other(event.key) and not good):
-                self._ended_beside(flight, event)
+                self._ended_beside(running, event)
                 continue
-            since = self._first_of_two(flight, event) if self._backups.other(event.key) else None
-            freed += self._let_go(flight.slot, self.jobs[flight.row])
+            since = self._first_of_two(running, event) if self._backups.other(event.key) else None
+            freed += self._let_go(running.slot, self.jobs[running.row])
             if event.kind == "returned":
-                self._given_back(flight.row, flight.number, event.text)
+                self._given_back(running.row, running.number, event.text)
             else:
-                self._ended_alone(flight, event, good, flight.since if since is None else since)
+                self._ended_alone(running, event, good, running.since if since is None else since)
         if heard:
             self._backups.stir()
         self._keep_pace(freed)
@@ -346,88 +362,90 @@ class Loop(Ledger):
             self.decider.changed(row)
 
     def _begins(self, events: Sequence[Event]) -> list[float]:
+        # When attempts that ended began, by their seconds: tasks of a slot run one after the other.
         now = self.now
         # By slot: seconds of tasks that ended after this one.
         later: defaultdict[int, float] = defaultdict(float)
         found = []
         for event in reversed(events):
-            flight = self._flying.get(event.key)
-            if flight is None or event.kind != "ended":
-                found.append(now if flight is None else flight.since)
+            running = self._running.get(event.key)
+            if running is None or event.kind != "ended":
+                found.append(now if running is None else running.since)
                 continue
-            later[flight.slot] += event.seconds
-            found.append(max(flight.since, now - later[flight.slot]))
+            later[running.slot] += event.seconds
+            found.append(max(running.since, now - later[running.slot]))
         return found[::-1]
 
-    def _ended_alone(self, flight: Flight, event: Event, good: bool, since: float) -> None:
-        """Handle the end of an attempt with no other attempt beside it; its task began at ``since``."""
-        row, number = flight.row, flight.number
+    def _ended_alone(self, running: RunningAttempt, event: Event, good: bool, since: float) -> None:
+        # Handle the end of an attempt with no other attempt beside it; its task began at ``since``.
+        row, number = running.row, running.number
         work = self.jobs[row]
-        work.last = max(flight.since + event.seconds, work.last)
+        work.last = max(running.since + event.seconds, work.last)
         how = event.how or "cancelled" * (work.cancelled and event.status < 0)
-        self._note(flight, event, how, good)
-        if not good and self._tried_again(flight, event) and self._rested(row, number):
+        self._note(running, event, how, good)
+        if not good and self._tried_again(running, event) and self._rested(row, number):
             work.again.append(number)
             work.retried += 1
             self._left(row, number, event)
             return
         self._tries.pop((row, number), None)
         if good:
-            took = flight.since - since + event.seconds
+            took = running.since - since + event.seconds
             # For expected ends, the pause between tasks counts as time of the task.
-            self.decider.ended(row, took + event.waited * flight.soon, event.cpu)
+            self.decider.ended(row, took + event.waited * running.soon, event.cpu)
             _count_done(work, event.seconds)
         else:
             work.fail(how)
         self._settled(row, number, event)
 
-    def _note(self, flight: Flight, event: Event, how: str, good: bool) -> None:
+    def _note(self, running: RunningAttempt, event: Event, how: str, good: bool) -> None:
+        # Record the end of an attempt.
         if self._journal:
             status = event.status if good or event.status else 1
             used = event.seconds, event.cpu, event.memory
             why = "" if good else event.text
-            row, number, attempt, since, *_ = flight
+            row, number, attempt, since, *_ = running
             backup_of = self._backup_of.pop(event.key, None)
             told = Attempt(row, number, attempt, status, since, *used, how, why, backup_of)
             self._attempted.append(told)
 
-    def _first_of_two(self, flight: Flight, event: Event) -> float:
-        """Of two attempts one has ended well; end the other. Returns when the older one began."""
+    def _first_of_two(self, running: RunningAttempt, event: Event) -> float:
+        # One of two attempts has ended well; end the other. Returns when the older one began.
         other = self._backups.other(event.key)
         won = event.key in self._backups.running
-        first = self._flying[other]
+        first = self._running[other]
         self._backups.part(event.key)
         self._end_in_vain([other])
         if not won:
-            return flight.since
+            return running.since
         # The slot of the backup task is free now; that of the older attempt once that has ended.
-        work = self.jobs[flight.row]
+        work = self.jobs[running.row]
         work.backups_won += 1
-        self._held[flight.slot] = 1
+        self._slots_held[running.slot] = 1
         work.running += 1
         self._let_go(first.slot, work)
         return first.since
 
-    def _ended_beside(self, flight: Flight, event: Event) -> None:
-        """An attempt was ended as not needed, or failed while the other attempt goes on."""
-        work = self.jobs[flight.row]
+    def _ended_beside(self, running: RunningAttempt, event: Event) -> None:
+        # An attempt was ended as not needed, or failed while the other attempt goes on.
+        work = self.jobs[running.row]
         how = event.how
         if self._backups.dying.pop(event.key, None):
             how = IN_VAIN
         else:
             backup = event.key in self._backups.running
-            other = self._flying[self._backups.part(event.key)]
+            other = self._running[self._backups.part(event.key)]
             if not backup:  # the slot of the remaining backup task becomes its task's
                 work.running += 1
-                self._held[other.slot] = 1
-                self._let_go(flight.slot, work)
-        self._count_beside(flight.row, -1)
+                self._slots_held[other.slot] = 1
+                self._let_go(running.slot, work)
+        self._count_beside(running.row, -1)
         if event.kind == "returned":
             self._backup_of.pop(event.key, None)
             return
         work.wasted_slot_seconds += event.seconds
-        self._note(flight, event, how, good=False)
-        self._left(flight.row, flight.number, event)
+        self._note(running, event, how, good=False)
+        self._left(running.row, running.number, event)
 
     def _keep_pace(self, freed: int) -> None:
         past = self.now - self._paced
@@ -436,11 +454,12 @@ class Loop(Ledger):
             self._pace += (freed / past - self._pace) * share
             self._paced = self.now
 
-    def _tried_again(self, flight: Flight, event: Event) -> bool:
-        row, number = flight.row, flight.number
+    def _tried_again(self, running: RunningAttempt, event: Event) -> bool:
+        # Whether a task that did not end well is tried again.
+        row, number = running.row, running.number
         work = self.jobs[row]
-        tries = self._tries.get((row, number)) or _Tries(flight.attempt + 1)
-        tries.made = max(tries.made, flight.attempt + 1)
+        tries = self._tries.get((row, number)) or _Tries(running.attempt + 1)
+        tries.made = max(tries.made, running.attempt + 1)
         if work.cancelled or self.stopping:
             return False
         if event.kind == "lost" and tries.lost < LOST_AGAIN:
@@ -452,10 +471,10 @@ class Loop(Ledger):
         self._tries[row, number] = tries
         return True
 
-    def flying(self) -> list[RunningTasks]:
+    def running_tasks(self) -> list[RunningTasks]:
         found: dict[int, RunningTasks] = {}
         beside = {**self._backups.running, **self._backups.dying}
-        for key, (row, _, _, since, *_) in list(self._flying.items()):  # at once, from any thread
+        for key, (row, _, _, since, *_) in list(self._running.items()):  # at once, from any thread
             if key in beside:
                 continue
             known = found.get(row, RunningTasks(row, 0, 0.0, 0.0))
@@ -475,9 +494,9 @@ class Loop(Ledger):
         with suppress(OSError):  # the engine may be gone
             self._hear(self.engine.poll(0.0))
         left = self.engine.close(grace)
-        self._flying.clear()
+        self._running.clear()
         self._backups = Backups(self.decider, self._epoch)
-        self._flown = -math.inf
-        self._held.clear()
+        self._running_noted = -math.inf
+        self._slots_held.clear()
         self.record()
         return left

@@ -1,5 +1,5 @@
-"""Processors and memory that a run may use: those of the machine or of its control group, whose parents' limits
-count, too."""
+"""Processors and memory that a run may use: those of the machine, or of its control group (how Linux limits a
+set of processes), whose parents' limits count, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _read(file: Path) -> list[str]:
 
 
 def _limits(name: str, groups: Path, own: Path) -> Iterator[list[float]]:
-    """Numbers in files of this name, of this process' group and the groups above it."""
+    # Numbers in files of this name, of this process' group and the groups above it.
     for line in _read(own):
         if line.startswith("0::"):
             at = groups / line[3:].lstrip("/")

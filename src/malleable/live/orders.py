@@ -1,5 +1,6 @@
 """Orders to a run from another terminal: pause, resume, cancel or set a job, more jobs, other slots. An order
-is in the journal before it is carried out, so it also holds for later sessions, and ``status`` shows it."""
+is in the journal before it is carried out, so it also holds for later sessions (processes that continue the
+run), and ``status`` shows it. A job is known by its row: its place in the run."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
         return f"{printable(work.name)} is cancelled"
     work.paused = verb == "pause"
     # tells the scheduler the changed limit: no slots while the job is paused
-    decider.terms(row, loop.now)
+    decider.update_terms(row, loop.now)
     loop.decide_soon()
     if not work.paused:
         return f"{printable(work.name)} goes on"
@@ -70,8 +71,8 @@ def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
         name = rows[0]["name"]
         rows[0]["name"] = next(n for n in (f"{name}-{k}" for k in count(2)) if n not in names)
     jobs = more_jobs(rows, str(order.get("folder", "")), run.jobs)
-    # room: the memory and the resources that tasks may hold together
-    check_fits(jobs, run.run.slots, decider.room)
+    # the memory and the resources that tasks may hold together
+    check_fits(jobs, run.run.slots, decider.capacity)
     run.add(loop, jobs, rows)
     loop.decide_soon()
     told = ", ".join(f"{printable(job.name)} ({len(job):,} tasks)" for job in jobs)
@@ -81,7 +82,7 @@ def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
 def _resize(run: CommandRun, loop: Loop, decider: SchedulerDecider, slots: Any) -> str:
     if not isinstance(loop.engine, Local):
         raise ValueError("slots: only on this machine")
-    check_fits(run.jobs, check_slots(slots), decider.room)
+    check_fits(run.jobs, check_slots(slots), decider.capacity)
     run.resize(slots)
     loop.engine.resize(slots)
     decider.resize(slots, loop.now)
@@ -104,13 +105,13 @@ def _set(run: CommandRun, loop: Loop, decider: SchedulerDecider, row: int, setti
         unit = " s" if key == "deadline" else ""
         words.append(f"{key} = {found[key]:g}{unit}" if key in found else f"{key} = none")
     # tells the scheduler the changed weight, deadline or limits
-    decider.terms(row, loop.now)
+    decider.update_terms(row, loop.now)
     loop.decide_soon()
     return f"{printable(work.name)}: {', '.join(words)}"
 
 
 def _checked(work: JobState, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """New settings of a job, without those that become none, beside the limits that it keeps."""
+    # New settings of a job, without settings that become none, beside the limits that it keeps.
     given = {key: value for key, value in settings.items() if value is not None}
     for key in (key for key in settings if key not in given and key not in _UNSET):
         raise ValueError(f"{key} = none: expected a number")

@@ -1,6 +1,6 @@
-"""Where tasks' output is: ``journal.sqlite.output/RUN/JOB-NAME/TASK.ATTEMPT.out`` and ``.err``, with numbers
-from the journal, until it is packed (`malleable.live.packs`). The name is for people: short, of letters,
-digits and ``. _ + = @ -``."""
+"""Files of tasks' output: ``journal.sqlite.output/RUN/JOB-NAME/TASK.ATTEMPT.out`` and ``.err``, with numbers
+from the journal, until it is packed (moved into one compressed file of the job). The name is for people: short,
+of letters, digits and ``. _ + = @ -``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def own_output_folder(journal: Journal, run: Run) -> Path:
 
 
 def stream_of(folder: str, number: int, attempt: int, suffix: str) -> str:
-    """A stream of an attempt at a task, below its job's folder."""
+    """The file of a stream (its output or its errors) of an attempt at a task, in its job's folder."""
     return f"{folder}/{number}.{attempt}.{suffix}"
 
 

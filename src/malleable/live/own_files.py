@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _OTHERS = 0o077
+# Folders of this name are ours.
 OURS = ".malleable"
-"""Folders of this name are ours."""
 
 
 def _owner(path: Path, found: os.stat_result) -> None:
@@ -24,7 +24,7 @@ def _owner(path: Path, found: os.stat_result) -> None:
 
 
 def _check(path: Path, found: os.stat_result, kind: str, closed: bool = True) -> None:
-    """ValueError for a link, another kind of file and a file of another user; takes others' rights away."""
+    # ValueError for a link, another kind of file and a file of another user; takes others' rights away.
     if stat.S_ISLNK(found.st_mode):
         raise ValueError(f"{path}: is a link; links are not followed here")
     if stat.S_IFMT(found.st_mode) != {"file": stat.S_IFREG, "folder": stat.S_IFDIR}[kind]:

@@ -1,4 +1,5 @@
-"""Packed output of tasks: one file a job, of compressed blocks, each with the streams of many tasks.
+"""A pack: a file with the packed output of a job's tasks, in compressed blocks. A block has the streams (output
+or errors of an attempt) of many tasks.
 
 A running task writes into files of its own. These are removed once their block is in the pack, so each stream
 is whole in one of the two places, even if the run is killed or the disk is full. A block has a head (a mark,
@@ -20,8 +21,8 @@ from typing import IO
 
 from malleable.live.own_files import open_file
 
-PACK = "packed"
-LARGE = 1 << 16
+PACK = "packed"  # its name, in the job's folder
+LARGE = 1 << 16  # bytes; larger streams stay files
 _HEAD = struct.Struct("<4sII")
 _MARK = b"mOut"
 _Key = tuple[int, int, str]  # task, attempt, "out" or "err"
@@ -38,6 +39,7 @@ class Pack:
         self._block: tuple[int, bytes] = (-1, b"")
 
     def look(self) -> dict[_Key, tuple[int, int, int]]:
+        # All streams that are in the pack now.
         try:
             size = self._path.stat().st_size
         except OSError:
@@ -96,5 +98,5 @@ class Pack:
             os.close(file)
 
 
+# The pack of a folder, looked at once for all who ask.
 pack_of = lru_cache(maxsize=64)(Pack)
-"""The pack of a folder, looked at once for all who ask."""

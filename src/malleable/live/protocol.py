@@ -1,5 +1,6 @@
-"""The interface between a loop and an engine, and the abilities of engines. ``start``, ``cancel`` and ``poll``
-never wait for a task. An engine may report late, twice or not at all: the loop counts each task once."""
+"""The interface between a loop, which decides which tasks start, and an engine, which runs them; and what
+engines can do. ``start``, ``cancel`` and ``poll`` never wait for a task. An engine may report late, twice or
+not at all: the loop counts each task once."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ class Abilities:
     together : int
         The most tasks that a slot is given at once; the engine runs them one after the other.
     calls : {"none", "pickled", "by value", "plain"}
-        ``none``: it runs commands. Otherwise calls (function, arguments, named arguments): pickled, packed by
-        `malleable.live.engines.remote` with functions that workers cannot import, or the objects themselves.
+        ``none``: it runs commands. Otherwise calls (function, arguments, named arguments): pickled, pickled
+        with functions that workers cannot import, or the objects themselves.
     """
 
     kill: bool = False

@@ -33,7 +33,7 @@ def resource_names(name: str, given: Any) -> list[str]:
 
 
 def _within(allowed: str, found: list[str], where: str) -> list[str]:
-    """Names out of the allowed ones, or numbers within these."""
+    # Names out of the allowed ones, or numbers within these.
     own = [each.strip() for each in allowed.split(",") if each.strip()]
     if set(found) <= set(own):
         return found
@@ -52,7 +52,8 @@ class Resources:
         self._held: dict[str, dict[str, list[int]]] = {}  # by task
 
     @property
-    def room(self) -> dict[str, float]:
+    def capacity(self) -> dict[str, float]:
+        # How many there are of each resource.
         return {name: float(len(own)) for name, own in self._names.items()}
 
     def take(self, task: str, needs: Mapping[str, float]) -> dict[str, str]:
@@ -74,12 +75,12 @@ class Resources:
 
 
 def check_needs(
-    where: str, needs: Mapping[str, float], room: Mapping[str, float], what: str
+    where: str, needs: Mapping[str, float], capacity: Mapping[str, float], what: str
 ) -> None:
     """ValueError if a task needs more than there is of a resource; ``what`` follows the number."""
     for name, need in needs.items():
-        if need > room.get(name, 0.0):
-            there = f"there are {room.get(name, 0.0):,.0f}"
+        if need > capacity.get(name, 0.0):
+            there = f"there are {capacity.get(name, 0.0):,.0f}"
             raise ValueError(f"{where}.{name} = {need:,.0f}: {there}{what}")
 
 

@@ -1,5 +1,7 @@
-"""A run of commands on this machine: recorded jobs, a journal, an engine, a loop. A run begins once and may
-have several sessions (``resume``); the journal alone says what its tasks are."""
+"""A run of commands on this machine. It connects the jobs, the journal (a file that records all), the engine
+that runs tasks, and the loop that decides which start. A run begins once and may have several sessions
+(processes that ``resume`` it); the journal alone says what its tasks are. A job is known by its row: its place
+in the run."""
 
 from __future__ import annotations
 
@@ -26,11 +28,12 @@ from malleable.live.packs import LARGE, pack_of
 from malleable.live.protocol import Engine, Event, Task
 from malleable.live.task_outcome import Counted
 
-FAILED = 3
-_PACKED = 256  # attempts that are packed at once
+FAILED = 3  # exit status of ``malleable run`` if tasks failed
+_PACKED = 256  # attempts whose output is packed (moved into one compressed file of the job) at once
 
 
 def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
+    # The state of a job for the loop; ``after``: rows of the jobs that it waits for.
     kept = (
         "weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds", "backups", "needs",
     )  # fmt: skip
@@ -39,12 +42,13 @@ def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
 
 
 def _key(job: Job, number: int) -> bytes:
-    """What identifies a task in another run: its job's name, and its command with its value."""
+    # What identifies a task in another run: its job's name, and its command with its value.
     text = "\0".join([job.name, *job.arguments(number)])
     return blake2b(text.encode(errors="surrogateescape"), digest_size=16).digest()
 
 
 def _done_before(journal: Journal, before: Run, jobs: Sequence[Job]) -> list[Attempt]:
+    # Attempts of another run that did tasks of these jobs, as attempts at these.
     known = recalled_jobs(journal, before)
     done: dict[bytes, list[Attempt]] = {}
     for good in (tried.good for tried in journal.tried(before.id) if tried.good):
@@ -85,7 +89,7 @@ class CommandRun:
     ) -> None:
         self._keep, self._reads = keep, reads
         self._unpacked: dict[int, list[tuple[int, int, bool]]] = {}  # by job: task, attempt, good
-        self._packed = -math.inf
+        self._packed = -math.inf  # when output was packed last [s of the run]
         self._made: dict[tuple[int, int], int] = {}  # attempts of earlier sessions, by task
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.guard = guard or Guard()
@@ -135,6 +139,7 @@ class CommandRun:
         return cls(journal, run, recalled_jobs(journal, run), **options)
 
     def loop(self, engine: Engine, decider: SchedulerDecider, **options: Any) -> Loop:
+        # The loop of this session, which knows what earlier sessions did.
         of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
         of_run |= {"dropped": self._skipped, "left": self._attempt_ended, "short": self._short}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
@@ -238,7 +243,7 @@ class CommandRun:
             self._unpacked.setdefault(row, []).append((number, attempt, good))
 
     def _attempt_ended(self, row: int, number: int, event: Event) -> None:
-        self._remove_empty(row, number, int(event.key.rpartition(".")[2]), False)
+        self._remove_empty(row, number, int(event.key.rpartition(".")[2]), good=False)
 
     def pack(self, now: float, soon: bool = True) -> None:
         """Pack the output of tasks that have ended, if there is much of it, or once a second."""
@@ -270,7 +275,7 @@ class CommandRun:
                     os.unlink(path)  # noqa: PTH108
 
     def _to_pack(self, path: str, good: bool) -> bytes | None:
-        """What is to be packed of a stream; None: it stays a file, or there is none."""
+        # What is to be packed of a stream; None: it stays a file, or there is none.
         if self._keep == "none" or (good and self._keep == "failures"):
             return b""
         with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - twice a task
@@ -319,9 +324,11 @@ class CommandRun:
         self.journal.commit()
 
     def hold(self, row: int, held: str) -> None:
+        # Note that a job is paused or cancelled; empty: neither.
         self.change(row, {"held": held or None})
 
     def end(self, loop: Loop, status: str) -> None:
+        # Note that the session has ended.
         self.journal.check_there()
         self.pack(loop.now, soon=False)
         self.journal.record(self.number, loop.now, status=status)

@@ -1,6 +1,7 @@
-"""Text for a shell with places for values, each a parameter of ``sh -c``, which no shell reads as text.
- This knows words, quotes and comments, and nothing else of a shell. So callers refuse a place beside anything
-that changes how shells read the rest (`_ODD`), and a place within single quotes. O(characters)."""
+"""Text for a shell with fields: places for values. Each value becomes a parameter of ``sh -c``, which no shell
+reads as text. This knows words, quotes and comments, and nothing else of a shell. So callers refuse a field
+beside anything that changes how shells read the rest (*odd* parts), and a field within single quotes.
+O(characters)."""
 
 from __future__ import annotations
 
@@ -13,14 +14,16 @@ def _field(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\$)(?:\{{{inner}\}}|\{{(\{{{inner}\}})\}})")
 
 
+# A field ``{name how}``: groups 1 and 2; ``how`` takes a part of the value, such as ``/`` its file name. In two
+# braces it is text (group 3). ``${name}`` is no field.
 FIELD = _field("[A-Za-z_][A-Za-z0-9_]*")
-"""``{name how}``, groups 1 and 2; the same within two braces is the text of group 3. ``${name}`` is none."""
+# The same for values of a table's columns, which have numbers, too.
 OF_COLUMNS = _field("[A-Za-z_][A-Za-z0-9_]*|[1-9][0-9]{0,3}")
-"""The same where values have numbers, too."""
 
 _ODD = r"`|\$\(|\$\[|\$\{[^{}]*(?=\{)"
 _WORD = r"[\w./,:=+@-]+"
 _VARIABLE = r"\$(?:\{#?)?(?P<variable>[A-Za-z_][A-Za-z0-9_]*|[0-9@*])"
+# how to read on, by the quotes around
 _QUOTES = {
     "": re.compile(
         rf"(?P<odd>{_ODD}|\(\(|\([ \t]*\)|<<|\$(?='))|(?P<space>[\s;&|()<>])|{_VARIABLE}"
@@ -37,11 +40,12 @@ _FIRST = re.compile(  # first character of a word
     r"(?P<comment>#[^\n]*)|(?P<odd>(?:eval|shift|function|\[\[)(?![^\s;&|()<>])"
     r"|set(?=[ \t]+[^-+\s]|[ \t][^;&|\n]*--))"
 )
+# an end after which another word would not belong to the last command
 _CLOSED = re.compile(r"(?:[;&|()<>\n\\]|(?<![^\s;&|()])(?:done|esac|fi|\}))\s*\Z")
 
 
 class ShellText:
-    """A text, divided at the places of values.
+    """A text, divided at its fields.
 
     Attributes
     ----------
@@ -65,6 +69,7 @@ class ShellText:
         self.variables: set[str] = set()
         self._around: list[str] = []  # quotes around each open parenthesis
         self._back: str | None = None  # quotes around an open backquote
+        # `_first`: whether a word begins here; `kind` of the piece that was read last
         self._first, kind, at = True, None, 0
         while at < len(text):
             field = fields.match(text, at)
@@ -112,6 +117,7 @@ class ShellText:
         return [part for part in self.parts if isinstance(part, tuple)]
 
     def filled(self, put: Callable[[re.Match[str], str], str]) -> str:
+        # The text with ``put(field, quotes)`` in place of each field.
         return "".join(part if isinstance(part, str) else put(*part) for part in self.parts)
 
 

@@ -1,4 +1,4 @@
-"""How far a run is, from its journal alone."""
+"""How far a run is, from its journal (the file that records it) alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JobStatus(NamedTuple):
     is its first start, ``ended`` its last end; NaN: not yet. ``output`` is the folder of its tasks' output,
     empty if there is none. ``ways`` divides the ``failed`` tasks into timed out, lost, skipped (a job that
     they wait for failed) and cancelled. ``retried`` are attempts beyond the first of each task,
-    ``backup_tasks`` second attempts beside a first one, ``backups_won`` those that ended first;
+    ``backup_tasks`` second attempts beside a first one, ``backups_won`` backup tasks that ended first;
     ``wasted_slot_seconds`` is the time of attempts that were not needed."""
 
     name: str
@@ -65,7 +65,7 @@ class JobStatus(NamedTuple):
 
     @property
     def risk(self) -> str:
-        """Of its deadline: "missed", "late" as expected, "at risk" if more than 10 of 100 times, else empty.
+        """Its deadline is "missed", "late" as expected, "at risk" if late in over 10 of 100 cases, else empty.
         A finished job with failed tasks has missed it."""
         last = self.deadline + 1e-9 * max(1.0, abs(self.deadline))
         whole = self.left == 0 and self.failed == 0
@@ -92,12 +92,14 @@ class RunStatus(NamedTuple):
 
 
 class _Facts(NamedTuple):
+    """A run at one moment, as the journal has it."""
+
     run: Run
     jobs: list[Job]
     counted: list[Counted]  # by row
     failed: list[Counter[str]]  # by row: failed tasks by their way
-    flying: dict[int, RunningTasks]
-    held: dict[int, Decided]
+    running: dict[int, RunningTasks]
+    held: dict[int, Decided]  # by row: the last decision
     expected: dict[int, ExpectedEnd]
     status: str
 
@@ -115,7 +117,7 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
             if not tried.good and tried.over(jobs[row].retries):
                 failed[row][WORDS.get(last.how, "")] += 1
         live = journal.goes_on(run.id)
-        flying = journal.flying(run.id) if live else {}
+        running = journal.running_tasks(run.id) if live else {}
         held = journal.held(run.id) if live else {}
         expected = journal.expected(run.id)
     if run.kind in ("calls", "arrays", "stages"):  # whose number of tasks is known a moment later
@@ -124,11 +126,11 @@ def _facts(journal: Journal, number: int | None) -> _Facts:
             for job, own in zip(jobs, counted, strict=True)
         ]
     status = "killed" if run.status == "running" and not live else run.status
-    return _Facts(run, jobs, counted, failed, flying, held, expected, status)
+    return _Facts(run, jobs, counted, failed, running, held, expected, status)
 
 
 def run_status(journal: Journal, number: int | None = None) -> RunStatus:
-    """How far a run is, by default the last one. Expected ends are those that the run wrote, at most a second
+    """How far a run is, by default the last one. Expected ends are as the run wrote them, at most a second
     ago if it is running. O(attempts + decisions)."""
     facts = _facts(journal, number)
     run = facts.run
@@ -143,7 +145,7 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
 
 
 def _not_done(facts: _Facts) -> list[int]:
-    """Tasks of each job that did not end well; those that never will run are also counted in ``failed``."""
+    # Tasks of each job that did not end well; tasks that will never run are also counted in ``failed``.
     jobs = facts.jobs
     failed = [own.total() for own in facts.failed]
     place = {job.name: row for row, job in enumerate(jobs)}
@@ -168,8 +170,8 @@ def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> Jo
     slots, why = (held.slots, held.why) if held else (0, "")
     if left:
         why = job.held or why
-    flying = facts.flying.get(row)
-    here = job.name, job.user, slots, min(left, flying.tasks) if flying else 0, why
+    running = facts.running.get(row)
+    here = job.name, job.user, slots, min(left, running.tasks) if running else 0, why
     far = sums.done, failed, left, end.seconds, end.spread
     times = job.deadline, end.at, end.early, end.late, sums.began, ended, run.lasted
     output = str(folder / job_folder(row, job.name)) if folder else ""
@@ -181,6 +183,7 @@ def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> Jo
 
 
 def _seen(row: int, sums: Counted, ended: float) -> ExpectedEnd:
+    # The measured end of a finished job, with the mean of its tasks' seconds.
     if not sums.done:
         return ExpectedEnd(row, ended, ended, ended)
     mean = sums.seconds / sums.done
@@ -189,6 +192,7 @@ def _seen(row: int, sums: Counted, ended: float) -> ExpectedEnd:
 
 
 def _dropped(after: list[list[int]], failed: list[bool]) -> set[int]:
+    # Jobs that never start because one that they wait for failed.
     found: set[int] = set()
     for row in parents_first(after):
         if any(failed[parent] or parent in found for parent in after[row]):

@@ -1,6 +1,6 @@
-"""The outcome of a task, from all of its attempts. An attempt and the backup tasks beside it are a group:
-it has ended well if one attempt did, and has failed if all have ended and none did. O(attempts of the
-task)."""
+"""The outcome of a task, from all of its attempts. An attempt and the backup tasks (second attempts beside it)
+are a group: it has ended well if one attempt did, and has failed if all have ended and none did. An attempt
+that was ended because the other one counts was *in vain*. O(attempts of the task)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class TaskOutcome(NamedTuple):
     wasted: float = 0.0
 
     def over(self, retries: int) -> bool:
+        # Whether the task has ended for good, if it is tried again so often.
         return self.good is not None or self.failed > retries
 
     @property
     def seconds(self) -> float:
-        """Of a task that ended well: since the older of two attempts began."""
+        """How long a task took that ended well: since the older of two attempts began."""
         assert self.good
         older = [each.began for each in self.attempts if each.attempt == self.good.backup_of]
         return self.good.end - min(older if self.backup_won else (), default=self.good.began)
@@ -45,7 +46,7 @@ class TaskOutcome(NamedTuple):
 
 
 def outcome_of(attempts: Sequence[Attempt]) -> TaskOutcome:
-    """Of a task with these attempts, at least one, by number."""
+    """The outcome of a task with these attempts, at least one, in order."""
     first = attempts[0]
     if len(attempts) == 1 and first.status == 0:  # the usual case
         return TaskOutcome(first, attempts, first, first.attempt + 1)
@@ -83,7 +84,7 @@ def _end(attempt: Attempt) -> float:
 
 
 def _failure(group: Sequence[Attempt]) -> Attempt | None:
-    """The attempt with which a group failed; None: one ended well, or its end is unknown."""
+    # The attempt with which a group failed; None: one ended well, or its end is unknown.
     if group[0].backup_of is not None or not all(each.status for each in group):
         return None
     return max((each for each in group if each.how != IN_VAIN), key=_end, default=None)
@@ -103,7 +104,7 @@ class Counted:
     backup_tasks: int = 0
     backups_won: int = 0
     wasted_slot_seconds: float = 0.0
-    last: int = -1  # number of a task
+    last: int = -1  # largest number of a task
 
     def add(self, tried: TaskOutcome) -> None:
         for each in tried.attempts:

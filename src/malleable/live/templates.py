@@ -1,10 +1,10 @@
-"""Commands made of a template and a value, or several by name.
+"""Commands made of a template and a value, or several values by name.
 
-``{}`` the value, ``{.}`` without its last suffix, ``{/}`` its file name, ``{//}`` its folder, ``{/.}`` the
-file name without suffix, ``{#}`` the task's number from 1, ``{%}`` the number of its slot from 0, which a
-shell knows when the task starts; ``{name}`` and ``{name.}`` (``{name/}``
-...) for values by name. ``{{name}}`` is the text ``{name}``; all other braces stand for themselves. A template
-without any field gets the value at its end. Values of columns have numbers, too: ``{1}``.
+A template has fields: ``{}`` the value, ``{.}`` without its last suffix, ``{/}`` its file name, ``{//}`` its
+folder, ``{/.}`` the file name without suffix, ``{#}`` the task's number from 1, ``{%}`` the number of its slot
+from 0, which a shell knows when the task starts; ``{name}`` and ``{name.}`` (``{name/}`` ...) for values by
+name. ``{{name}}`` is the text ``{name}``; all other braces stand for themselves. A template without any field
+gets the value at its end. Values of columns have numbers, too: ``{1}``.
 
 A command that is a list becomes the arguments as they are. Text with nothing for a shell to do becomes
 arguments at its blanks; other text goes to ``/bin/sh -c``, with values as parameters: ``{}`` stands for
@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from malleable.live.shell_text import FIELD, OF_COLUMNS, ShellText, quoted
 from malleable.validation import near
 
+# signs and words for which a command needs a shell
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]#~{}\n")  # anywhere in the text
 _FIRST = frozenset("=%!")  # in its first word
 _WORDS = frozenset((
@@ -51,9 +52,8 @@ class Template:
     """A command, text for a shell or arguments, with fields.
 
     ``names`` are those of values; none: there is one value without a name. ``valued``: there are values at
-    all. ValueError for an empty command, a field that
-    names no value (with the nearest name), and a field in text for a shell where a shell would not put the
-    value alone (with what to write)."""
+    all. ValueError for an empty command, a field that names no value (with the nearest name), and a field in
+    text for a shell where a shell would not put the value alone (with what to write)."""
 
     def __init__(
         self,
@@ -144,6 +144,7 @@ class Template:
             )
 
     def arguments(self, value: Any, number: int) -> list[str]:
+        # Program and arguments of the task with this value and number (from 0).
         alone = "" if value is None else str(value)
         values: Mapping[str, str] = value if isinstance(value, Mapping) else {"": alone}
 
@@ -201,6 +202,6 @@ def _refuse(why: str) -> NoReturn:
 
 
 def _needs_shell(text: str) -> bool:
-    """Whether there is something in it that a shell has to do; in place of its fields there is a letter."""
+    # Whether there is something in it that a shell has to do; in place of its fields there is a letter.
     first = text.split(None, 1)[0]
     return first in _WORDS or not _SHELL.isdisjoint(text) or not _FIRST.isdisjoint(first)

@@ -1,4 +1,7 @@
-"""The figures of the five papers: each is one function of one file, and one row below."""
+"""What `malleable reproduce` can repeat: figures of the five papers that the policies come from (`flex`: Wolf
+et al. 2010; `flowflex`: Nagarajan et al. 2013; `asrpt`: Zheng et al. 2013; `tandem`: Lin et al. 2013;
+`adaptive`: Rasooli and Down 2011). Each figure is one function of one file of this package, and one row
+below."""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class Experiment(NamedTuple):
     arguments: tuple[Any, ...]
     usual: int
     quick: int
-    shows: str
+    shows: str  # a title in words
     unit: str = "simulation"
     trace: bool = False
 
@@ -44,6 +47,7 @@ def _asrpt(kind: str, setting: str) -> Experiment:
     return Experiment("asrpt.figure", (kind, setting), 200, 20, words)
 
 
+# A figure of the paper's model: one small example, simulated once.
 def _model(number: int, shows: str) -> Experiment:
     return Experiment("tandem.figure_of_model", (number,), 1, 1, shows)
 
@@ -52,6 +56,7 @@ def _adaptive(shows: str, metric: str, *workloads: int) -> Experiment:
     return Experiment("adaptive.figure", (metric, *workloads), 30, 3, shows)
 
 
+# What ``malleable reproduce`` knows: one row a figure.
 FIGURES = {
     "flex-fig5": Experiment(
         "flex.figure5", (), 100, 10, "FIFO, FAIR, FLEX by slack, sizes, metrics"
@@ -76,7 +81,9 @@ FIGURES = {
     "tandem-fig2": _model(2, "three jobs, phases that overlap"),
     "tandem-fig3": _model(3, "three jobs, one phase after the other"),
     "tandem-fig4": _model(4, "three jobs of a cluster in both models"),
-    "tandem-fig7": Experiment("tandem.figure7", (), 30_000, 5_000, "ratio by load", "job", True),
+    "tandem-fig7": Experiment(
+        "tandem.figure7", (), 30_000, 5_000, "ratio by load", "job", trace=True
+    ),
     "tandem-fig9": Experiment("tandem.figure9", (), 10**7, 500_000, "slowdown by size", "job"),
     "adaptive-fig4": _adaptive("dissatisfaction of users, I/O workload", "dissatisfaction", 1),
     "adaptive-fig5": _adaptive("dissatisfaction of users, CPU workload", "dissatisfaction", 2),
@@ -87,7 +94,6 @@ FIGURES = {
     "adaptive-table6": _adaptive("distance from equal additional shares", "user_fairness", 1, 2, 3),
     "adaptive-table7": _adaptive("maps that run where their block is [%]", "locality", 1, 2, 3),
 }
-"""What ``malleable reproduce`` knows: one row a figure."""
 
 
 def reproduce(name: str, count: int | None = None, *, seed: int = 0, **options: Any) -> Figure:

@@ -1,6 +1,8 @@
-"""Figures 4 to 9 and tables 6 and 7 of Rasooli and Down 2011: nine benchmarks, four metrics.
- The cluster (table 3) and the mixes (tables 4 and 5) are the paper's. It does not print users, arrival rates
-and task times; ours are the constants below (users after its table 1)."""
+"""Figures 4 to 9 and tables 6 and 7 of Rasooli and Down 2011 ("the paper"): nine benchmarks, four metrics.
+
+A benchmark "BM w.o" is workload w (kinds of jobs, `_WORKLOADS`) with ordering o (1: small jobs arrive most
+often, 2: all alike, 3: large ones). The cluster (table 3) and the mixes (tables 4 and 5) are the paper's. It
+does not print users, arrival rates and task times; ours are the constants below (users after its table 1)."""
 
 from __future__ import annotations
 
@@ -17,12 +19,13 @@ from malleable.papers.figure import Figure, Panel, Run, Series, bar_place, pictu
 from malleable.replications import Interval
 from malleable.view.text import counted
 
-JOBS = 100
+JOBS = 100  # of a simulation
+# `adaptive` is the paper's policy with mended formulas, `adaptive-literal` the formulas as it prints them.
 NAMES = ("fifo", "fair", "adaptive", "adaptive-literal")
 
 # Values from here to `table3_cluster` are ours; the paper does not give them.
 MAP_SECONDS = 10.0  # on a slot of 500 MHz, besides reading 64 MB
-REDUCE_SECONDS = 40.0
+REDUCE_SECONDS = 40.0  # on a slot of 500 MHz
 SHUFFLE_SECONDS = 1.0  # seconds that each reduce task copies
 LOAD = 0.7  # mean work an hour at 500 MHz, over the capacity of all slots
 SKEW = 2.0  # tables 4 and 5: ratio of the arrival rates of neighbouring sizes, if they differ
@@ -33,10 +36,10 @@ USERS = tuple(
     for k, (minimum, priority) in enumerate(((9, 3), (4, 2), (8, 3), (6, 2), (0, 1), (0, 2)))
 )
 
-_MHZ = 500.0
-_MEGABIT = 1e6 / 8
-_BLOCK = 64 * 2.0**20
-# Maps, reduces and rank by size.
+_MHZ = 500.0  # clock of a slot of rate 1
+_MEGABIT = 1e6 / 8  # bytes
+_BLOCK = 64 * 2.0**20  # bytes that a map task reads
+# By kind of job: map tasks, reduce tasks, and its rank by size.
 _TYPES = {"small": (1, 1, 0), "io": (10, 1, 1), "cpu": (1, 10, 1), "large": (10, 10, 2)}
 _WORKLOADS = (("small", "io"), ("small", "cpu"), ("small", "io", "cpu", "large"))
 
@@ -54,6 +57,7 @@ def table3_cluster() -> Cluster:
 
 
 def benchmark_jobs(workload: int, ordering: int, seed: int) -> ClusterJobs:
+    # Jobs of one simulation of benchmark "BM workload.ordering".
     kinds = _WORKLOADS[workload - 1]
     maps, reduces, rank = np.array([_TYPES[kind] for kind in kinds]).T
     weight = SKEW ** (rank * {1: -1.0, 2: 0.0, 3: 1.0}[ordering])
@@ -105,7 +109,7 @@ _PRINTED = {
         "BM 3.3": ((79.23, 88.37), (78.02, 86.37), (66.86, 76.73)),
     },
 }
-# "Close to": not lower by more than the paper's own largest gap between the middles, BM_{3,3}.
+# "Close to": not lower by more than the paper's own largest gap between the middles (BM 3.3) [% of maps].
 CLOSE = 10.4
 
 
@@ -157,7 +161,7 @@ def figure_of(run: Run, metric: str, rows: list[dict[str, Any]]) -> Figure:
 
 
 def _margins(metric: str, row: dict[str, Any], policy: str) -> list[Interval]:
-    """How far above 0 the difference of the claim is for a policy on one benchmark."""
+    # How far above 0 the difference of the claim is for a policy on one benchmark.
     own, fair, fifo = row[policy], row["fair"], row["fifo"]
     if metric == "locality":
         return [margin(CLOSE, (1.0, own), (-1.0, fair))]

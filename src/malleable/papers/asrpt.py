@@ -1,7 +1,10 @@
-"""Figures 5 to 13 of Zheng, Shroff, Sinha 2013: efficiency ratios, their convergence, flow-time distributions.
- 100 machines, Poisson arrivals of 2 jobs a step (load 0.9), 500 steps, then the queue drains; four workloads,
+"""Figures 5 to 13 of Zheng, Shroff, Sinha 2013 ("the paper"): flow times (arrival to end) over a lower bound
+(the efficiency ratio), how that converges, distributions of flow times.
+
+100 machines, Poisson arrivals of 2 jobs a step (load 0.9), 500 steps, then the queue drains; four workloads,
 preemptive and non-preemptive reduce tasks. The paper prints no numbers, so the claims of its text are
-checked. ``unlock`` is ours, ``dsrpt`` is from the proofs; the other four are the paper's."""
+checked. Policy ``unlock`` is this project's, ``dsrpt`` is from the paper's proofs; the other four are its
+own."""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ from malleable.slotted.generate import section7
 from malleable.slotted.simulate import efficiency_over_time
 from malleable.view.text import counted
 
-MACHINES, SLOTS, RATE = 100, 500, 2.0
+MACHINES, STEPS, RATE = 100, 500, 2.0  # RATE: mean arrivals a step
 _LONG = 5000  # steps of figure 9
-_TIMES = (50, 100, 200, 500, 1000, 2000, 5000)
+_TIMES = (50, 100, 200, 500, 1000, 2000, 5000)  # steps of its table
 _FLOWS = (1, 2, 5, 10, 20, 50, 100)  # axis of the paper's distributions
 _PAPERS = ("asrpt", "fifo", "fair", "lrpt")
 _SCENARIOS = {"preemptive": (*_PAPERS, "dsrpt", "unlock"), "non-preemptive": (*_PAPERS, "unlock")}
@@ -41,10 +44,12 @@ class Curve(NamedTuple):
 
     @property
     def pooled(self) -> Floats:
+        # flow times of all simulations
         return np.concatenate(self.flows)
 
     @property
     def tail(self) -> Floats:
+        # 99th percentile of each simulation
         return np.array([np.quantile(own, 0.99) for own in self.flows])
 
     def drawn(self, kind: str) -> tuple[Any, Floats]:
@@ -68,11 +73,12 @@ class Curve(NamedTuple):
 
 
 def _error(values: Floats) -> float | None:
+    # standard error of the mean
     return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
 
 
 def _simulated(setting: str, kind: str, seed: int) -> dict[tuple[str, str], Any]:
-    steps = _LONG if kind == "convergence" else SLOTS
+    steps = _LONG if kind == "convergence" else STEPS
     jobs = section7(setting, steps=steps, rate=RATE, rng=seed)
     found: dict[tuple[str, str], Any] = {}
     for scenario, policies in _SCENARIOS.items():
@@ -107,7 +113,7 @@ def run_curves(run: Run, kind: str, setting: str) -> list[Curve]:
     return curves
 
 
-Curves = dict[str, dict[str, Curve]]
+Curves = dict[str, dict[str, Curve]]  # by scenario and policy
 
 
 def figure(run: Run, kind: str, setting: str) -> Figure:
@@ -130,7 +136,7 @@ def figure(run: Run, kind: str, setting: str) -> Figure:
             axes.append(Axes(scenario, xlabel, ylabel, series, options=options))
         else:
             axes.append(picture(panel, ["ratio"], "flow time / SRPT bound (bar: mean)"))
-    steps = _LONG if kind == "convergence" else SLOTS
+    steps = _LONG if kind == "convergence" else STEPS
     return run.figure(
         f"flow time / SRPT bound, mean / worst{ylabel and ', ' + ylabel}",
         panels,

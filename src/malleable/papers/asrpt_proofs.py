@@ -90,7 +90,7 @@ def adversarial_jobs(policy: str, ratio: float) -> Adversary:
     seen = simulate(alone, policy, machines=1, preemptive=False)
     assert seen.records is not None
     reduce_begins = int(seen.records["completion"][0]) - 2 * q
-    waited = reduce_begins - 1  # H + L
+    waited = reduce_begins - 1  # steps before the reduce task: H + L in the paper
     if waited > 2.0 * (ratio - 1.0) * (q + 1) + 1.0:
         return Adversary(alone, 1, float(seen.summary[policy]["total_response"]), 2.0 * q + 2.0)
     arrival = [1, *range(waited + 2, waited + 2 * q + 1, 2)]

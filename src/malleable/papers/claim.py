@@ -90,6 +90,7 @@ def margin(constant: float, *terms: tuple[float, Interval]) -> Interval:
 
 
 def between(low: float, own: Interval, high: float) -> list[Interval]:
+    # margins of the claim low < own < high
     return [margin(-low, (1.0, own)), margin(high, (-1.0, own))]
 
 

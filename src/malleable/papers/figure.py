@@ -19,11 +19,13 @@ from malleable.view.text import Table, counted, plain, table
 
 
 class Range(NamedTuple):
+    """A result of some simulations."""
+
     mean: float
     worst: float
 
 
-_BETWEEN = {Interval: " +- ", Range: " / "}
+_BETWEEN = {Interval: " +- ", Range: " / "}  # what is printed between the two numbers of a pair
 
 
 def shown(value: Any, form: str = ".3f") -> str:
@@ -101,7 +103,7 @@ def picture(
 
 @dataclass
 class Run:
-    """What an experiment is asked for, and whether it was completed.
+    """A request for an experiment, and whether it was completed.
 
     Attributes
     ----------
@@ -237,6 +239,7 @@ _WIDTH = 0.8  # width of a group of bars
 
 
 def bar_place(group: int, bar: int, bars: int) -> float:
+    # the x of a bar's middle; group k has its middle at x = k
     return group + (bar - (bars - 1) / 2) * _WIDTH / bars
 
 
@@ -265,7 +268,7 @@ def _draw(axes: Any, what: Axes) -> Any:
 
 
 def _draw_bars(axes: Any, own: Series, x: Any, width: float, policies: Sequence[str]) -> None:
-    """A bar a group, in the colour of its policy if groups are policies."""
+    # A bar a group, in the colour of its policy if groups are policies.
     mean, error, worst = _values(own.y)
     look: dict[str, Any] = {"error_kw": {"elinewidth": 1.0, "ecolor": "0.4"}, "label": own.label}
     colors = [policy_look(each).get("color") for each in policies]
@@ -294,6 +297,7 @@ def _draw_curve(axes: Any, own: Series) -> None:
 
 
 def _values(y: Iterable[Any]) -> tuple[Any, Any, Any]:
+    # means, half widths of intervals if they are known, worst values if they are known
     values = list(y)
     pairs = [each if isinstance(each, tuple) else (each, math.nan) for each in values]
     mean, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T

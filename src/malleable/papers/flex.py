@@ -1,10 +1,10 @@
-"""Figure 5 of FLEX (Wolf et al. 2010, section 4.1), beside the printed values.
+"""Figure 5 of FLEX (Wolf et al. 2010, section 4.1; "the paper"), beside the values that it prints.
 
-Every simulation draws jobs (`bimodal_jobs`) and plans them with FIFO, FAIR, FLEX, and FLEX with its fixed
-orders only, as printed. Values are divided by a reference: with 10 jobs the best order of a
-search with far more effort, for maxima the optimum over all malleable schedules; with many jobs FLEX itself.
-Ratios to a reference that is not positive are left out, and counted. For sentences in words the criterion is
-ours.
+Every simulation draws jobs (`bimodal_jobs`: small and large ones) and plans them with FIFO, FAIR, FLEX, and
+FLEX with its fixed orders only, as the paper describes it. Values are divided by a reference: with 10 jobs the
+best order of a search with far more effort, for maxima the optimum over all malleable schedules; with many jobs
+FLEX itself. Ratios to a reference that is not positive are left out, and counted. For sentences in words the
+criterion is ours.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from malleable.papers.figure import Figure, Panel, Range, Run, Series, picture, 
 from malleable.planning import plan
 from malleable.replications import Interval, interval
 
+# Candidates of the search that gives the reference; ten times FLEX's default.
 REFERENCE_EFFORT = 40_000
-"""Candidates of the search that gives the reference; ten times FLEX's default."""
 
 SERIES = ("fifo", "fair", "flex", "flex-orders")
 
+# Average and worst ratio of the base case, as section 4.1 prints them.
 PRINTED = {"fifo": (2.07, 3.24), "fair": (1.54, 1.61)}
-"""Average and worst ratio of the base case, as section 4.1 prints them."""
 
 _NEAR = (0.10, 0.20)  # tolerances of the mean and of the worst of 100 draws, which varies more
-_CLEARLY = 1.5
+_CLEARLY = 1.5  # a rival's average over FLEX's from which FLEX is "clearly" better
 _POSITIVE = 1e-9  # a reference below this is rounding, and no divisor
 
 
@@ -63,21 +63,21 @@ METRICS = tuple(
     for weighted in (False, True)[:weights]
 )
 
+# Those on which FLEX "does very well compared to the others".
 PRAISED = [METRICS[k].name for k in (1, 13, 2, 3, 9, 16)]
-"""Those on which FLEX "does very well compared to the others"."""
 
 
 @dataclass
 class Point:
     """One point of a panel: ratios of each series to the reference, one entry a simulation."""
 
-    panel: str
+    panel: str  # a key of `_PANELS`
     label: str
     metric: Metric = METRICS[0]
     jobs: int = 10
     slots: int = 100
-    small: float = 0.8
-    slack: float = 0.75
+    small: float = 0.8  # part of the jobs that are small
+    slack: float = 0.75  # least slots of all jobs together, as a part of the slots: 1 - slack
     ratios: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in SERIES})
     simulations: int = 0
 
@@ -128,8 +128,7 @@ def _points(quick: bool) -> Iterator[Point]:
 
 
 def _simulated(run: Run, points: Sequence[Point]) -> Iterator[tuple[str, None]]:
-    """Fill the points; simulations of one run go in threads, as planning does not hold the interpreter's
-    lock."""
+    # Fill the points; simulations of one run go in threads, as planning does not hold the interpreter's lock.
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
         for point in points:
@@ -232,7 +231,7 @@ def _optimal(points: Sequence[Point], series: str, name: str, paper: str) -> Cla
 
 
 def _above(high: Point, low: Point, series: str, factor: float = 1.0) -> Interval:
-    """The margin by which a series' average, times a factor, is at least that of another point."""
+    # The margin by which a series' average, times a factor, is at least that of another point.
     return paired((factor, high.ratios[series]), (-1.0, low.ratios[series]))
 
 

@@ -1,11 +1,13 @@
-"""Figure 6 of FLEX (Wolf et al. 2010, section 4.2), on a cluster, beside the printed values.
+"""Figure 6 of FLEX (Wolf et al. 2010, section 4.2; "the paper"), on a cluster, beside the values that it
+prints.
 
 The paper: 26 hosts, 13 with 4 and 13 with 8 cores; 10 jobs that take about 45 minutes; one pool, whose
 minimum is a part of the slots (slack is the rest); exponential gaps with a mean of lambda minutes; a standard
 deviation sigma of the jobs' work, such that at sigma = 4 the smallest is a tenth of the largest. Ours: a map
 slot a core and half as many reduce slots; heartbeats of 1 s; jobs of 900 maps of 30 s on average, one reduce
-task for 6.7 maps that copies 20 s and works 60 s; task times vary by 20 %; slow start 0.05; estimates from
-finished tasks; slack 75 %, lambda 0 and sigma 2 where they do not vary.
+task for 6.7 maps that copies 20 s and works 60 s; task times vary by 20 %; reduce tasks start once 5 % of the
+maps have ended (slow start); estimates from finished tasks; slack 75 %, lambda 0 and sigma 2 where they do not
+vary. "Copying apart": copying takes no slot (option `split_copy`).
 
 GridMix2 (Hadoop 0.20, src/benchmarks) is a workload of 172 jobs there: small, medium and large jobs, 40, 20
 and 3 of each class, which read 3, 30 and 100 files. Ours: five map tasks of 30 s a file; all jobs at once, in
@@ -29,7 +31,7 @@ from malleable.papers.figure import Axes, Figure, Panel, Run, Series, picture, s
 from malleable.replications import Interval, interval
 from malleable.simulation import simulate
 
-SLACK, GAP, SIGMA, JOBS = 0.75, 0.0, 2.0, 10
+SLACK, GAP, SIGMA, JOBS = 0.75, 0.0, 2.0, 10  # GAP: mean time between arrivals [min]
 PANELS: dict[str, tuple[float, ...]] = {
     "slack": (0.15, 0.35, 0.55, 0.75, 0.95),
     "lambda": (0.0, 0.5, 1.0, 1.5, 2.0, 4.0),
@@ -47,7 +49,7 @@ _AXES: dict[str, tuple[str, dict[float, float]]] = {
     "jobs": ("jobs", {20.0: 0.2, 40.0: 0.2}),
 }
 _MAPS, _MAP_SECONDS = 900, 30.0
-_HOW: dict[str, Any] = {
+_HOW: dict[str, Any] = {  # options of the simulations
     "estimates": "learn",
     "prior": _MAP_SECONDS,
     "at_least_one": True,
@@ -70,15 +72,17 @@ def paper_jobs(seed: int, count: int = JOBS, gap: float = GAP, sigma: float = SI
     """Jobs as in the header; ``gap`` in minutes. More jobs are smaller: the total work stays."""
     rng = np.random.default_rng(seed)
     even = np.arange(count) - (count - 1) / 2
-    z = even / even.std()
-    mean = 4.0 * z[-1] * 11 / 9  # (mean + 4 z) / (mean - 4 z) = 10 at the ends
-    size = rng.permutation((mean + sigma * z) / mean) * JOBS / count
+    deviation = even / even.std()
+    # (mean + 4 d) / (mean - 4 d) = 10, where d is the largest deviation
+    mean = 4.0 * deviation[-1] * 11 / 9
+    size = rng.permutation((mean + sigma * deviation) / mean) * JOBS / count
     maps = np.maximum(np.rint(_MAPS * size), 1).astype(np.int64)
     gaps = rng.standard_exponential(count) * gap * 60.0
     arrival = np.cumsum(gaps) - gaps[0]
     return _with_reduces(maps, arrival)
 
 
+# GridMix2's small, medium and large jobs: how many there are of a class, and the files that one reads.
 _OF_SIZE, _FILES, _MAPS_A_FILE = (40, 20, 3), (3, 30, 100), 5
 
 
@@ -121,6 +125,7 @@ def figure6(run: Run) -> Figure:
 
 
 def longest_decision(seed: int, count: int = 172) -> float:
+    # seconds within which 99 of 100 decisions with so many jobs are made
     jobs = gridmix2_jobs(seed, count)
     made = simulate(jobs, "flex", cluster=paper_cluster(), rng=seed, **_HOW)
     return made.timing["flex", "decision p99"]

@@ -1,7 +1,9 @@
-"""Figures 10 to 12 of Nagarajan et al. 2013: FlowFlex against FAIR and FIFO, beside the printed values.
+"""Figures 10 to 12 of Nagarajan et al. 2013 ("the paper"): FlowFlex against FAIR and FIFO, beside its printed
+values.
 
 Figures 10 and 11: 25 generated instances (section 5.1), 9 sums and 8 maxima over flows; average and worst
-ratio (value + 1) / (bound + 1) to the best bound, with times in units of the mean Q.
+ratio (value + 1) / (bound + 1) to the best bound, with times in units of Q, the mean time of a job. Policy
+`flowflex` is improved here, `flowflex-literal` does only what the paper describes.
 
 Figure 12, on a cluster. The paper (section 5.2): 10 flows of 2 to 10 Gridmix2 jobs of random sizes, wired at
 random (a pair of jobs with probability 0.5); all at once, or at exponential gaps; three random sets of each;
@@ -33,11 +35,11 @@ RIVALS = ("fair", "fifo")
 _POLICIES = ("flowflex", "flowflex-literal", "fair", "fifo")
 _METRICS = ("completion", "weighted completion", "stretch", "tardy", "weighted tardy", "tardiness",
     "weighted tardiness", "SLA", "weighted SLA")  # fmt: skip
-_CLEARLY, _NEAR = 1.5, 1.1
+_CLEARLY, _NEAR = 1.5, 1.1  # ratios from which a policy is "clearly" worse, up to which it is near
 
 
 def _ratios(objective: str, weighted: bool, seed: int) -> list[float]:
-    """By policy; FlowFlex first, because its bound is the best one."""
+    # By policy; FlowFlex first, because its bound is the best one.
     flows = section51_flows(seed, slots=SLOTS, weighted=weighted)
     plans = [plan_flows(flows, SLOTS, objective, policy) for policy in _POLICIES]
     for plan in plans:
@@ -85,7 +87,7 @@ def _claim(
 def _better(
     policy: str, text: str, factor: float, metrics: Iterable[str], samples: _Samples
 ) -> Claim:
-    """The claim holds for a metric if both FAIR and FIFO are above FlowFlex by the factor."""
+    # The claim holds for a metric if both FAIR and FIFO are above FlowFlex by the factor.
     margins, ours = [], []
     for metric in metrics:
         own = samples[metric]
@@ -134,8 +136,8 @@ def _claims11(samples: _Samples) -> Iterator[Claim]:
 _CLAIMS = {"sum": _claims10, "max": _claims11}
 
 
-FLOWS, GAP = 10, 60.0
-# Metric, FlowFlex's objective, and its name in the simulation.
+FLOWS, GAP = 10, 60.0  # GAP: mean time between flows [s]
+# Metric, FlowFlex's objective, and the metric's name in summaries of the simulation.
 METRICS = (
     ("average completion time", "sum:response", "flow_response"),
     ("makespan", "max:completion", "makespan"),
@@ -146,6 +148,7 @@ ARRIVALS = {"all at once": 0.0, "exponential gaps": GAP}
 
 
 def gridmix_flows(seed: int, gap: float) -> ClusterJobs:
+    # The flows of one simulation, as the head of this file says; ``gap`` 0: all at once.
     rng = np.random.default_rng(seed)
     after: list[list[int]] = []
     flow: list[str] = []

@@ -1,9 +1,9 @@
 """Jobs of the per-job table of Google's trace of 2011 (CSV with a header), for figure 7 of Lin et al.
 2013.
 
-A job has ``n_tasks`` tasks of the mean time of those that finished. Two columns, each scaled to mean 1, stand
-for the phases, as in section 5.1. Jobs that did not end inside the window, of one task, or with
-nothing in either column are left out.
+Two columns, each scaled to mean 1, stand for the phases, as in section 5.1 of that paper: the processors that a
+job asked for times its run time (map), the disk that it asked for (shuffle). Jobs that did not end inside the
+trace, of one task, or with nothing in either column are left out.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ def _columns(source: Source) -> dict[str, Any]:
 
 
 def map_shuffle_jobs(source: Source) -> MapShuffleJobs:
-    """Jobs of overlapping phases: map is requested processors times run time, shuffle the requested disk."""
     known = _columns(source)
     keep = (
         (known["complete"] != 0)

@@ -1,9 +1,11 @@
-"""Figures 2 to 4, 7 and 9 of Lin et al. 2013 (sections 2.1, 2.2, 5.2 and 5.3), beside the printed values.
+"""Figures 2 to 4, 7 and 9 of Lin et al. 2013 ("the paper"; sections 2.1, 2.2, 5.2, 5.3), beside its printed
+values.
 
-Figures 2 and 3: the paper's three jobs, with and without overlap. Figure 4: both models; the Hadoop cluster's
-curves are in the picture only. Figure 7: mean response over the lower bound at several loads, on jobs of a
-trace, with their own sizes and with the cube root of their ratios of sizes. Figure 9: mean slowdown by size
-in 400 buckets, on generated jobs at loads 0.75 and 0.90. For sentences in words the criterion is ours.
+Jobs pass two stations, map and shuffle (a tandem queue), in which a job's phases may overlap. Figures 2 and 3:
+the paper's three jobs, with and without overlap. Figure 4: both models; the Hadoop cluster's curves are in the
+picture only. Figure 7: mean response over the lower bound at several loads, on jobs of a trace, with their own
+sizes and with the cube root of their ratios of sizes. Figure 9: mean slowdown by size in 400 buckets, on
+generated jobs at loads 0.75 and 0.90. For sentences in words the criterion is ours.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from malleable.tandem.simulate import BUCKET_WIDTH, BUCKETS, capacities_at
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.view.text import counted
 
+# Mean responses [s] of figure 9, by load and policy.
 PRINTED = {
     0.75: {"k-lps": 6.50, "max-srpt": 3.32, "split-srpt": 3.55},
     0.90: {"k-lps": 16.28, "max-srpt": 5.58, "split-srpt": 5.66},
@@ -39,8 +42,8 @@ _NEAR_ELSE = 0.03
 _EXAMPLE = ((1.0, 2.0), (3.0, 1.0), (2.0, 2.0))
 _CLUSTER = ((7.0, 11.0), (10.0, 3.0), (7.0, 11.0))
 _COLOURS = ("tab:blue", "tab:green", "tab:red")
-_STEP = 0.125
-_EXACT = 1e-9
+_STEP = 0.125  # time between two points of a curve
+_EXACT = 1e-9  # tolerance of numbers that should be equal
 
 
 def cube_root_jobs(jobs: MapShuffleJobs) -> MapShuffleJobs:
@@ -56,6 +59,7 @@ def cube_root_jobs(jobs: MapShuffleJobs) -> MapShuffleJobs:
 
 
 def generated_jobs(jobs: int, seed: int) -> MapShuffleJobs:
+    # in place of a trace; `_at_load` replaces the load 0.5
     parts = list(MapShuffleStream(jobs, 0.5).chunks(seed))
     fields = ("map", "shuffle", "arrival")
     maps, shuffles, arrival = (np.concatenate([getattr(p, f) for p in parts]) for f in fields)
@@ -69,6 +73,7 @@ def _at_load(jobs: MapShuffleJobs, _: int, load: float) -> MapShuffleJobs:
 
 
 def _by_load(points: list[dict[str, Any]]) -> Iterator[tuple[float, dict[str, dict[str, Any]]]]:
+    # the loads that all policies have finished, with a point for each policy
     for load in dict.fromkeys(point["load"] for point in points):
         by = {point["policy"]: point for point in points if point["load"] == load}
         if len(by) == len(_POLICIES):
@@ -218,7 +223,7 @@ def _fairness(slowdown: dict[float, dict[str, Any]]) -> Iterator[Claim]:
 
 
 class Progress:
-    """What is left of jobs that arrive together, at every step of a simulation."""
+    """What is left of jobs that arrive together, at every `_STEP` of a simulation."""
 
     def __init__(self, sizes: tuple[tuple[float, float], ...], **how: Any) -> None:
         self.map, self.shuffle = np.array(sizes).T
@@ -235,6 +240,7 @@ class Progress:
         return {name: column[row] for name, column in self.left.items()}
 
     def rate(self, first: float, last: float) -> Floats:
+        # shuffle work that is done in a unit of time, step by step
         rows = slice(round(first / _STEP), round(last / _STEP) + 1)
         return np.asarray(-np.diff(self.left["shuffle_left"][rows].sum(axis=1)) / _STEP)
 

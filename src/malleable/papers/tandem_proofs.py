@@ -1,4 +1,6 @@
-"""Constructions of the proofs of Lin et al. 2013: hard batches, and arrivals that depend on the policy."""
+"""Constructions of the proofs of Lin et al. 2013: hard batches (jobs that arrive together), and arrivals that
+depend on the policy. Pairs (x, y) are map and shuffle size [s]; the larger over the smaller is a job's
+imbalance."""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from malleable.tandem.simulate import NOTHING, POLICIES, core_queue
 from malleable.tandem.table import MapShuffleJobs
 from malleable.validation import as_number, check_whole, checked_choice, shown
 
-_MOST = 10**7
+_MOST = 10**7  # jobs
 
 
 def _whole(name: str, value: int, least: int) -> int:
@@ -34,7 +36,7 @@ def corollary4_jobs(
     jobs: int, alpha: float, epsilon: float = 1e-3
 ) -> tuple[MapShuffleJobs, MapShuffleJobs]:
     """A batch that MaxSRPT serves 2 alpha / (1 + alpha) times too slowly, as ``jobs`` (an even number) grows,
-    and the same jobs in an order that is near the optimum when served FCFS.
+    and the same jobs in an order that is near the optimum when served first come, first served (FCFS).
 
     Half the jobs are (alpha - epsilon, 1), half (1, alpha), with alpha above 1, the largest imbalance, and
     epsilon above 0 and below alpha - 1. Lin et al. 2013, after corollary 4."""
@@ -162,6 +164,7 @@ def tandem_adversary(policy: str, k: int) -> TandemAdversary:
 
 
 def _fed(policy: str, jobs: MapShuffleJobs, order: Floats = NOTHING) -> Any:
+    # a queue of the core with these jobs; `order`: their places, for policy `order`
     queue = core_queue(policy)
     columns = jobs.arrival, jobs.map, jobs.shuffle, jobs.weight
     queue.feed(*columns, NOTHING, NOTHING, order, order)

@@ -26,9 +26,10 @@ _DASHES = {"--": "6 3", ":": "2 3", "-.": "8 3 2 3"}
 _SUPERFLUOUS = re.compile(
     r'<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->| id="[\w.]+_\d+"', re.DOTALL
 )
+# the font that matplotlib writes; the page has its own
 _FONT = re.compile(r"'DejaVu Sans'[^;\"]*")
+# Colours of the areas of a stack, by place.
 AREAS = ("blue", "ochre", "green", "violet", "sky", "red", "rose", "ink")
-"""Colours of the areas of a stack, by place."""
 
 
 class Line(NamedTuple):
@@ -40,6 +41,7 @@ class Line(NamedTuple):
 
 
 def time_unit(longest: float) -> tuple[float, str]:
+    # The unit of an axis up to this time: its seconds, and its name.
     for size, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if longest >= 2.5 * size:
             return size, unit
@@ -47,6 +49,7 @@ def time_unit(longest: float) -> tuple[float, str]:
 
 
 def _look(policy: str) -> dict[str, Any]:
+    # Colour and dashes of a policy's line.
     return {"color": COLORS["ink"], "linestyle": ":", **policy_look(policy)}
 
 
@@ -125,6 +128,7 @@ def stacked(
 
 
 def _both(draw: Callable[[Any], None], names: tuple[str, str], told: str) -> str:
+    # The chart in both sizes.
     return "".join(_svg(draw, names, told, kind) for kind in _SIZES)
 
 

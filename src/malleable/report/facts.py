@@ -1,5 +1,9 @@
 """The figures of a page, in JSON's types: what ``--json`` writes and what the page shows. Every shown number
-is in it once. Sections that cannot be made say why in ``missing``."""
+is in it once. Sections that cannot be made say why in ``missing``.
+
+The page compares simulated policies with each other and with the record (what really happened). Its *subject*
+is the policy that the page is about, the *baseline* what that is compared with; *trust* says how near
+simulations come to the record; a *unit* is a job as the log has it."""
 
 from __future__ import annotations
 
@@ -22,22 +26,21 @@ from malleable.report.who import by_group, movers
 from malleable.simulation import is_fair
 from malleable.view.text import fields_of, plain
 
+# what is simulated by default; for rigid jobs `RIGID_POLICIES`
 POLICIES = ("fair", "fifo", "flex", "auto(estimates=learn)", "auto")
 _QUEUED = ("easy", "fcfs", "conservative", "easy-sjf", "easy(order=wfp3)")
 RIGID_POLICIES = (*_QUEUED, "auto")
+# policies that clusters use: the nearest to the record has probably run
 _MAY_HAVE_RUN = (
     *_QUEUED, "easy(order=area)", "easy(order=unicef)", "easy(order=f1)", "easy(order=multifactor)",
 )  # fmt: skip
 _IN_CURVE = ("easy", "auto")  # policies of a curve for rigid jobs
 _ENOUGH = 100  # least number of jobs for a comparison of simulation and record
 _NEAR = (0.8, 1.25)  # simulated over recorded mean, if the simulation is plausible
-_NEAR_WAIT = (
-    0.25,
-    0.05,
-)  # allowed error, as a part of the recorded wait, or of the mean response
-RECORDED, BOUND = "recorded", "bound"
+_NEAR_WAIT = (0.25, 0.05)  # allowed error: as a part of the recorded wait, or of the mean response
+RECORDED, BOUND = "recorded", "bound"  # rows of the table that are no policies
 _WAITS = {"mean_wait": "the mean", "p50_wait": "the median", "p95_wait": "the 95th percentile"}
-_ALIKE = 0.01  # smaller gains do not count
+_ALIKE = 0.01  # gains by a smaller part do not count
 _SAME = 0.02  # no extra point for today's load if a point of the curve is this near
 _WINDOWS = 160  # windows from the first arrival to the last end
 
@@ -55,6 +58,10 @@ class Asked:
         What ran when the record was made; by default the nearest of all that may have run.
     quick : bool
         Without other loads and shares of malleable jobs.
+    workers : int
+        Simulations side by side.
+    command : str
+        The command that makes the page, which the page shows.
     """
 
     policies: Sequence[str] | None = None
@@ -110,6 +117,7 @@ def _scenarios(
 
 
 def _loads(study: Study) -> list[float]:
+    # Points of the curve: usual loads, and today's.
     if not study.load > 0.0:
         return list(runs.LOADS)
     apart = all(abs(load / study.load - 1.0) > _SAME for load in runs.LOADS)
@@ -117,6 +125,7 @@ def _loads(study: Study) -> list[float]:
 
 
 def _compared(study: Study, asked: Asked) -> list[str]:
+    # Policies that are compared with the record.
     if study.schedule is None:
         return []
     tried = list(_MAY_HAVE_RUN) if _rigid(study) else ["fifo", "fair"]
@@ -124,6 +133,8 @@ def _compared(study: Study, asked: Asked) -> list[str]:
 
 
 class _Made:
+    """Sections of the page from what was ``found`` by simulations; `base` are those at today's load."""
+
     def __init__(
         self,
         study: Study,
@@ -149,7 +160,7 @@ class _Made:
         self.baseline = self._baseline()
 
     def _baseline(self) -> str | None:
-        """The record, the best FAIR, or the first other policy; for rigid jobs what ran, or EASY."""
+        # The record, the best FAIR, or the first other policy; for rigid jobs what ran, or EASY.
         if _rigid(self.study):
             return self.ran or ("easy" if "easy" in self.shown else self.shown[0])
         # otherwise the policy would be compared with itself
@@ -161,14 +172,14 @@ class _Made:
         return next((name for name in self.shown if name != self.subject), None)
 
     def _shown(self, policies: Sequence[str]) -> list[str]:
-        """Rows of the table: only the best of FAIR's settings; for rigid jobs also what ran."""
+        # Rows of the table: only the best of FAIR's settings; for rigid jobs also what ran.
         wanted = [self.fair, *(name for name in policies if not is_fair(name))]
         if _rigid(self.study):
             wanted.insert(0, self.ran)
         return [name for name in dict.fromkeys(wanted) if name is not None and name in self.base]
 
     def _best(self) -> str:
-        """For rigid jobs: the policy with the least mean response; what ran, if no policy is clearly better."""
+        # For rigid jobs: the policy with the least mean response; what ran, if no policy is clearly better.
         mean = {name: self.base[name].metrics["mean_response"] for name in self.shown}
         best = min(self.shown, key=lambda name: mean[name])
         base = self.ran or ("easy" if "easy" in mean else best)
@@ -302,6 +313,7 @@ def _first(study: Study) -> float:
 
 
 def _idle(study: Study, found: runs.Found) -> float:
+    # Mean number of idle slots from the first arrival to the last end of a simulation.
     assert found.schedule is not None
     last, first = most_of(found.schedule.end[np.isfinite(found.schedule.end)]), _first(study)
     if not last > first:
@@ -326,7 +338,7 @@ def _use(study: Study, idle: float) -> dict[str, float]:
 
 
 def _doubt(study: Study, rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why the nearest simulation does not show that simulations can be believed; None if it does."""
+    # Why the nearest simulation does not show that simulations can be believed; None if it does.
     jobs = int(study.units.counted.sum())
     if not rows:
         return "no simulation has the policy that ran"
@@ -344,6 +356,7 @@ def _doubt(study: Study, rows: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
+    # How far a simulation is from the record; ``median_factor``: between responses of one job.
     assert study.schedule is not None and found.schedule is not None
     recorded = metrics(study.units, study.schedule)
     own = found.metrics
@@ -367,7 +380,7 @@ def _distance(study: Study, found: runs.Found) -> dict[str, Any]:
 
 
 def _off(own: Mapping[str, float], recorded: Mapping[str, float]) -> float:
-    """How far a simulation's responses and waits are from the record's, over the mean response."""
+    # How far a simulation's responses and waits are from the record's, over the mean response.
     parts = [own[name] - recorded[name] for name in ("mean_response", *_WAITS)]
     off = math.fsum(abs(part) for part in parts) / max(recorded["mean_response"], 1e-300)
     return math.inf if math.isnan(off) else off
@@ -376,6 +389,7 @@ def _off(own: Mapping[str, float], recorded: Mapping[str, float]) -> float:
 def _over_time(
     study: Study, schedules: Mapping[str, Schedule], series: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
+    # Jobs in the system and slots in use: means over windows of time.
     arrival = study.units.arrival
     ends = [own.end[np.isfinite(own.end)] for own in schedules.values()]
     last = max((float(own.max()) for own in ends if len(own)), default=0.0)
@@ -407,6 +421,7 @@ def _over_time(
 
 
 def ramp(times: Floats, values: Floats, edges: Floats) -> Floats:
+    # The integral up to each edge of steps: at each of ``times`` the sum rises by its value. O(n log n).
     order = np.argsort(times, kind="stable")
     sorted_times, own = times[order], values[order]
     sums = np.concatenate([[0.0], np.cumsum(own)])
@@ -417,6 +432,7 @@ def ramp(times: Floats, values: Floats, edges: Floats) -> Floats:
 
 
 def _steps(time: Floats, slots: Floats, edges: Floats) -> Floats:
+    # The integral up to each edge of slots that stay the same between two of these times.
     whole = np.concatenate([[0.0], np.cumsum(slots * np.diff(time))])
     found: Floats = np.interp(edges, time, whole)
     return found

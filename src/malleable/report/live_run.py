@@ -1,4 +1,5 @@
-"""The facts of a run, from its journal: slots by job over time, failures, and waits of jobs."""
+"""The facts of a run of commands or calls, from its journal (the file that records it): slots by job over time,
+failures, and waits of jobs. The page shows them."""
 
 from __future__ import annotations
 
@@ -22,16 +23,16 @@ from malleable.report.study import checksums
 from malleable.report.words import duration
 from malleable.view.text import fields_of, plain
 
-WINDOWS = 120
+WINDOWS = 120  # of time, in the chart
+# Jobs that are drawn by themselves; all others are one more.
 LAYERS = 7
-"""Jobs that are drawn by themselves; all others are one more."""
 _FAILURES = 100  # most failures that are listed
 _OF_FAILURE = ("job", "task", "way", "what", "value", "command", "tasks", "tries")
 _OF_JOB = (
     *("tasks", "done", "failed", "left", "retried", "backup_tasks", "backups_won"),
     *("wasted_slot_seconds", "ended", "risk"),
 )
-_MAGIC = b"SQLite format 3\0"
+_MAGIC = b"SQLite format 3\0"  # a journal begins so
 
 
 def is_journal(path: str | Path) -> bool:
@@ -43,6 +44,9 @@ def is_journal(path: str | Path) -> bool:
 
 
 class _Run(NamedTuple):
+    """A run as its journal has it; ``comes``: when each job came [s of the run]; ``after``: rows of the jobs
+    that it waits for."""
+
     status: RunStatus
     kind: str
     policy: str
@@ -54,7 +58,7 @@ class _Run(NamedTuple):
     failures: list[Any]
     comes: list[float]
     after: list[list[int]]
-    flying: dict[int, RunningTasks]
+    running: dict[int, RunningTasks]
 
 
 def run_facts(path: str, number: int | None, command: str) -> dict[str, Any]:
@@ -87,7 +91,7 @@ def _read(path: str, number: int | None) -> _Run:
         jobs = described_jobs(rows)
         attempts = list(journal.attempts(row.id))
         decisions = list(journal.decisions(row.id))
-        flying = journal.flying(row.id) if journal.goes_on(row.id) else {}
+        running = journal.running_tasks(row.id) if journal.goes_on(row.id) else {}
         failed = list(islice(failures(journal, row), _FAILURES))
     place = {job.name: k for k, job in enumerate(jobs)}
     after = [[place[name] for name in job.after if name in place] for job in jobs]
@@ -101,7 +105,7 @@ def _read(path: str, number: int | None) -> _Run:
             first[job] = min(first[job], at)
         comes = [max(0.0, at) if math.isfinite(at) else 0.0 for at in first]
     how = row.kind, row.policy, row.objective, row.began
-    return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, flying)
+    return _Run(status, *how, jobs, attempts, decisions, failed, comes, after, running)
 
 
 def _own(run: _Run) -> dict[str, Any]:
@@ -146,7 +150,7 @@ def _jobs(run: _Run) -> list[dict[str, Any]]:
 
 
 def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]]:
-    """Parts of a job's wait for its first task: for the jobs that it is after, then for slots of others."""
+    # Parts of a job's wait for its first task: for the jobs that it is after, then for slots of others.
     comes = run.comes[job]
     until = run.status.now if began is None else began
     if until <= comes:
@@ -164,6 +168,7 @@ def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]
 
 
 def _held_by(run: _Run, job: int, since: float, until: float) -> str:
+    # Which jobs held the slots meanwhile, in words.
     held: defaultdict[str, float] = defaultdict(float)
     for each in run.attempts:
         inside = min(until, each.began + each.seconds) - max(since, each.began)
@@ -176,12 +181,12 @@ def _held_by(run: _Run, job: int, since: float, until: float) -> str:
 
 def _over_time(run: _Run) -> dict[str, Any]:
     last = max([run.status.now, *(each.began + each.seconds for each in run.attempts)], default=0.0)
-    if not last > 0.0 or not (run.attempts or run.flying):
+    if not last > 0.0 or not (run.attempts or run.running):
         return {"time": [], "slots": []}
     edges = np.linspace(0.0, last, WINDOWS + 1)
     rows = [(each.job, each.began, each.began + each.seconds, 1.0) for each in run.attempts]
-    flying = run.flying.items()
-    rows += [(job, own.began, run.status.now, float(own.tasks)) for job, own in flying]
+    running = run.running.items()
+    rows += [(job, own.began, run.status.now, float(own.tasks)) for job, own in running]
     job, begin, end, width = map(np.array, zip(*rows, strict=True))
     order = np.argsort(-np.bincount(job, (end - begin) * width, len(run.jobs)), kind="stable")
     order = order[np.isin(order, job)]

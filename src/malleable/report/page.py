@@ -1,5 +1,6 @@
-"""Facts as one HTML page that needs neither network nor scripts. It shows figures and computes none. Names of
-files, jobs and users are escaped, with what does not print."""
+"""The page: facts (figures in JSON's types) as one HTML file that needs neither network nor scripts. It shows
+figures and computes none. In names of files, jobs and users, markup and characters that do not print are
+escaped."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from malleable.view.text import Column, columns_table
 _TEMPLATES = Path(__file__).parent / "templates"
 _SAME = 1e-6  # numbers that differ by less are equal
 _ROWS = 20  # rows of a table of values over time
+# columns of the table on a terminal
 _SHOWN = (
     "mean_response", "p50_response", "p95_response", "p99_response", "mean_wait", "p95_wait", "longest_wait",
     "mean_slowdown", "missed_deadlines", "utilisation",
@@ -33,6 +35,7 @@ def check_page() -> None:
 
 
 def label_of(policy: str | None) -> str:
+    # The name of a row for people.
     if policy is None:
         return "–"
     return {"recorded": "Recorded", "bound": "Lower bound"}.get(policy) or label(policy)
@@ -43,7 +46,7 @@ def _ratio(before: float | None, after: float | None) -> float | None:
 
 
 def _bar(ratio: float | None) -> dict[str, Any]:
-    """Side and width of a bar [% of its cell] for a factor; a full bar is a factor of 2."""
+    # Side and width of a bar [% of its cell] for a factor; a full bar is a factor of 2.
     part = 0.0 if not ratio else max(-1.0, min(1.0, math.log2(ratio)))
     return {"kind": "gain" if part < 0.0 else "loss", "width": round(50.0 * abs(part), 1)}
 
@@ -54,7 +57,7 @@ def _signed(seconds: float) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """Text on one line with control characters escaped, so that a name cannot reverse the text beside it."""
+    # Text on one line with control characters escaped, so that a name cannot reverse the text beside it.
     return printable(value) if type(value) is str else value  # markup has its own class
 
 
@@ -116,18 +119,19 @@ def _of_trace(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _headline_base(facts: Mapping[str, Any]) -> str | None:
-    """What the large figures are compared with: never a record that is far off."""
+    # The base of the large figures: never a record that is far off.
     if facts["baseline"] == "recorded" and facts["fair"] is not None and not near(facts):
         return str(facts["fair"])
     return str(facts["baseline"]) if facts["baseline"] is not None else None
 
 
 def _there(rows: Sequence[Mapping[str, Any]]) -> list[words.Column]:
+    # Columns in which any row has a value.
     return [one for one in words.COLUMNS if any(row.get(one.key) is not None for row in rows)]
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """By column the policy with the least value, if policies differ."""
+    # By column the policy with the least value, if policies differ.
     found = {}
     for column in words.COLUMNS:
         own = [
@@ -215,6 +219,7 @@ def _of_run(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def report_parts(facts: Mapping[str, Any]) -> list[Any]:
+    # What ``malleable report`` shows on a terminal.
     columns: list[Column] = [("policy", lambda row: _name(facts, row))]
     for column in words.COLUMNS:
         if column.key in _SHOWN:

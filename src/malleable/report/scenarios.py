@@ -17,14 +17,15 @@ from malleable.report.words import NAMES
 from malleable.simulation import FAIR, is_fair, other_fairs, own_options, simulate
 
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of malleable jobs
 
-Key = tuple[Any, ...]
-Tell = Callable[[int, int], None]
+Key = tuple[Any, ...]  # ("base", policy), ("load", load, policy) or ("share", share)
+Tell = Callable[[int, int], None]  # called with the number of simulated jobs, and of all
 
 
 class Scenario(NamedTuple):
-    """A simulation of the page, by its ``key``; ``whole``: its schedule is kept, too."""
+    """A simulation of the page, by its ``key``; ``units``: jobs as the log has them; ``whole``: its schedule
+    is kept, too."""
 
     key: Key
     jobs: ClusterJobs
@@ -49,13 +50,21 @@ def fairs(jobs: ClusterJobs, cluster: Cluster, policies: Sequence[str]) -> list[
 
 
 def base_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
+    # These policies at today's load.
     names = dict.fromkeys([*policies, *fairs(study.jobs, study.cluster, policies)])
-    return [Scenario(("base", name), study.jobs, study.units, name, True) for name in names]
+    jobs, units = study.jobs, study.units
+    return [Scenario(("base", name), jobs, units, name, whole=True) for name in names]
 
 
 def share_scenarios(study: Study, shares: Sequence[float], seed: int) -> list[Scenario]:
+    # Policy ``auto``, if a share of the jobs (drawn at random) were malleable.
     return [
-        Scenario(("share", share), reshaped(study.jobs, False, share, seed), study.units, "auto")
+        Scenario(
+            ("share", share),
+            reshaped(study.jobs, rigid=False, malleable=share, seed=seed),
+            study.units,
+            "auto",
+        )
         for share in shares
     ]
 
@@ -80,7 +89,7 @@ def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]
 
 
 def _sim(of: Scenario) -> Key:
-    """What a simulation depends on."""
+    # What a simulation depends on.
     return id(of.jobs), of.policy
 
 

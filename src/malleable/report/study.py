@@ -1,5 +1,5 @@
-"""What a page is about: jobs, a cluster, and the recorded schedule if the files have it. Every assumption is
-kept as a sentence for the page."""
+"""A study: what a page is about, that is jobs, a cluster, and the record (the schedule that really happened) if
+the files have it. Every assumption is kept as a sentence for the page."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Read:
 
 @dataclass(kw_only=True)
 class Study(Read):
-    """The jobs, ``cluster`` and ``units`` of a page, and the recorded ``schedule`` of the jobs, if there is
-    one.
+    """The jobs and ``cluster`` of a page, the ``units`` (jobs as the log counts them), and the recorded
+    ``schedule`` of the jobs, if there is one.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Study(Read):
     since : float
         From then on the log has all jobs [s]: later than the first arrival if it is cut out of a longer one.
     waits_tell : bool
-        Whether the record is worth a comparison.
+        Whether the record is worth a comparison: not if nearly all of its jobs start on arrival.
     load : float
         Work over slots over the time in which jobs came; NaN if they came at once.
     """
@@ -121,8 +121,10 @@ def study(
         Jobs that all have one arrival time come at random times within these seconds.
     seed : int
         Of these times, and of ``malleable``.
-    rigid, malleable, window
-        As for `reshaped` and `malleable.traces.merging.between`.
+    rigid, malleable
+        All jobs are rigid, or a random share of them is malleable.
+    window
+        First and last time of arrivals that count: seconds, or dates; None: all.
     options, reading : mapping, optional
         Options of `malleable.read` and of converters by name.
 
@@ -172,6 +174,7 @@ def study(
 
 
 def _share(jobs: ClusterJobs, chosen: Any) -> float:
+    # The part of all work that the chosen jobs have.
     work = jobs.map_work + jobs.reduce_work
     whole = float(work.sum())
     return float(work[chosen].sum()) / whole if chosen is not None and whole > 0.0 else 0.0
@@ -213,7 +216,7 @@ def stated(trace: Trace, given: Mapping[str, Any], converter: str = "tasks") -> 
 
 
 def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
-    """What is known of these rows of a trace: groups, the record, and what is left out."""
+    # What is known of these rows of a trace: groups, the record, and what is left out.
     groups = {"user": trace.user, "program": trace.program, **trace.groups}
     found.groups = {
         kind: [values[row] for row in rows.tolist()]
@@ -242,6 +245,7 @@ def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
 
 
 def slots_said(trace: Trace, rows: Any) -> Said | None:
+    # The slots of the cluster as the log says, or the most that were in use at once.
     record = trace.recorded(rows)
     most = 0 if record is None else record.most
     if trace.width is not None and len(rows):
@@ -276,7 +280,7 @@ def reshaped(jobs: ClusterJobs, rigid: bool, malleable: float | None, seed: int)
 
 
 def _since(found: Read) -> float:
-    """When a log that was cut out of a longer one begins to have all jobs; -infinity if it was not cut."""
+    # When a log that was cut out of a longer one begins to have all jobs; -infinity if it was not cut.
     if found.record is None or not len(found.jobs):
         return -math.inf
     arrival = np.sort(found.jobs.arrival)
@@ -294,6 +298,7 @@ def _since(found: Read) -> float:
 
 
 def _uncut(trace: Trace) -> bool:
+    # Whether the trace has work, but no tasks.
     if trace.map.work is None or isinstance(trace.table, ClusterJobs):
         return False
     tasks = trace.map.tasks
@@ -301,7 +306,7 @@ def _uncut(trace: Trace) -> bool:
 
 
 def _piece(trace: Trace) -> float:
-    """Seconds of a task, so that the median job has some twenty and all jobs a million at most."""
+    # Seconds of a task, so that the median job has some twenty and all jobs a million at most.
     work = trace.map.work
     some = work[work > 0.0]
     if not len(some):
@@ -334,6 +339,7 @@ def spread_jobs(jobs: ClusterJobs, spread: float, seed: int) -> ClusterJobs:
 
 
 def at_times(jobs: ClusterJobs, arrival: Floats) -> ClusterJobs:
+    # The same jobs with other arrivals; deadlines move with them.
     return jobs.changed(
         arrival=arrival, deadline=np.minimum(jobs.deadline + (arrival - jobs.arrival), np.inf)
     )
@@ -364,6 +370,7 @@ def load_of(
 def _place(
     found: Read, cluster: str | Cluster | None, slots: int | None, load: float | None
 ) -> Cluster:
+    # The cluster on which the jobs run: as asked, or as the file says.
     jobs = found.jobs
     if cluster is not None:
         return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
@@ -438,6 +445,7 @@ def with_record(told: Study, record: RecordedSchedule) -> Study:
 
 
 def checksums(path: str) -> list[dict[str, Any]]:
+    # Name, bytes and SHA-256 of a file, or of each file of a folder.
     place = Path(path)
     if place.is_dir():
         inside = sorted(each for each in place.rglob("*") if each.is_file())

@@ -1,5 +1,6 @@
-"""Jobs as people count them: a row of a table, or a flow with all its rows; their schedules and figures. A
-schedule, recorded or simulated, is a start and an end of each such job. O(jobs log jobs) a schedule."""
+"""Units: jobs as people count them. A unit is a row of a table of jobs, or a flow (a graph of jobs) with all
+its rows; here are schedules and figures of units. A schedule, recorded or simulated, is a start and an end of
+each unit. O(jobs log jobs) a schedule."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from malleable.records import mean_of, most_of, quantile
 from malleable.tandem.simulate import lower_bound
 from malleable.tandem.table import MapShuffleJobs
 
-_SLACK = 1e-9
+_SLACK = 1e-9  # relative tolerance of deadlines [1], and absolute of times [s]
 _CLOSE = 0.1  # least relative change of a job's time that counts
 
 
@@ -49,6 +50,7 @@ class Units:
         return len(self.arrival)
 
     def schedule(self, rows: Integers, start: Floats, end: Floats) -> Schedule:
+        # The schedule of units from starts and ends of these rows of the table.
         first, last = np.full(len(self), np.inf), np.full(len(self), -np.inf)
         np.minimum.at(first, self.of[rows], np.nan_to_num(start, nan=np.inf))
         np.maximum.at(last, self.of[rows], np.where(np.isnan(end), np.inf, end))
@@ -61,7 +63,7 @@ class Units:
 
 
 def response_and_wait(units: Units, own: Schedule) -> tuple[Floats, Floats]:
-    """Of each job [s]; NaN if its end, or its start, is unknown."""
+    """Both of each job [s]; NaN if its end, or its start, is unknown."""
     response, wait = (np.maximum(moment - units.arrival, 0.0) for moment in (own.end, own.start))
     return response, wait
 
@@ -99,11 +101,13 @@ def _sums(own: Integers, values: Floats, count: int) -> Floats:
 
 
 def _pools(cluster: Cluster) -> tuple[float, float]:
+    # Speed of all map slots together, and of all reduce slots; *generic* slots run both.
     maps = float(cluster.rate @ cluster.map_slots)
     return maps, maps if cluster.generic else float(cluster.rate @ cluster.reduce_slots)
 
 
 def _longest(seconds: Floats, offset: Integers | None, tasks: Integers) -> Floats:
+    # Seconds of the longest task of each job; ``offset``: where its tasks begin in ``seconds``.
     if offset is None:
         return np.where(tasks > 0, seconds, 0.0)
     found = np.zeros(len(tasks))
@@ -123,7 +127,7 @@ def bounded(jobs: ClusterJobs, cluster: Cluster) -> bool:
 
 
 def _alone(jobs: ClusterJobs, cluster: Cluster, own: Integers, count: int) -> Floats:
-    """The least time from arrival to end of each job: its longest tasks, and its work on all slots."""
+    # The least time from arrival to end of each job: its longest tasks, and its work on all slots.
     if not bounded(jobs, cluster):
         return np.full(count, np.nan)
     rate = float(cluster.rate.max())
@@ -175,7 +179,7 @@ def mean_bound(jobs: ClusterJobs, cluster: Cluster, units: Units) -> float:
 
 
 def metrics(units: Units, schedule: Schedule) -> dict[str, float]:
-    """Figures of a schedule over the counted jobs (or those of them that are ``chosen``)."""
+    """Figures of a schedule over the counted jobs. The slowdown of a job is its response over `Units.alone`."""
     counted = units.counted
     rows = np.flatnonzero(counted & np.isfinite(schedule.end))
     response, wait = (times[rows] for times in response_and_wait(units, schedule))

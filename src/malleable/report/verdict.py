@@ -1,5 +1,9 @@
-"""The summary for a boss: what the policy would do to the mean job, and what it costs whom. If a simulation of
-what ran is far from the record, the headline compares simulations with each other."""
+"""The verdict: the summary for a boss, what the policy would do to the mean job, and what it costs whom. The
+*record* is what really happened. If a simulation of what ran is far from the record, the headline compares
+simulations with each other.
+
+``facts`` are the figures of the page: ``subject`` names the policy that the page is about, ``baseline`` what it
+is compared with, ``fair`` the best FAIR; ``trust`` says how near simulations come to the record."""
 
 from __future__ import annotations
 
@@ -28,11 +32,13 @@ def under(policy: str) -> str:
 
 
 def near(facts: Mapping[str, Any]) -> bool:
+    # Whether a simulation of what ran comes near to the record.
     trust = facts["trust"]
     return bool(trust["rows"]) and trust["doubt"] is None
 
 
 def verdict(facts: Mapping[str, Any]) -> list[str]:
+    # The sentences of the summary.
     if not facts["compared"]:
         return ["There is only one job, so there are no policies to compare."]
     told = _told(facts)
@@ -67,7 +73,7 @@ def _told(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _best(subject: _Row, base: _Row) -> str:
-    """Rigid jobs: the best policy against what ran, both simulated."""
+    # Rigid jobs: the best policy against what ran, both simulated.
     if subject is base:
         mean = duration(base["mean_response"])
         return (
@@ -131,7 +137,7 @@ def _distance(facts: Mapping[str, Any]) -> str:
 
 
 def _own(facts: Mapping[str, Any]) -> str:
-    """How far the simulation of the subject is from the record of the subject."""
+    # How far the simulation of the subject is from the record of the subject.
     if near(facts):
         return _distance(facts)
     words, row = _simulated(facts)

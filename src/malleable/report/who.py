@@ -1,4 +1,5 @@
-"""Gains and losses by user, account, partition and size of job, and by job. O(jobs log jobs)."""
+"""Gains and losses under another policy, by user, account, partition and size of job, and by job. ``units`` are
+jobs as the log counts them, ``before`` and ``after`` the policies that are compared. O(jobs log jobs)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from malleable.arrays import Floats, numbered
 from malleable.records import quantile
 from malleable.report.units import Schedule, Units, changes, response_and_wait
 
-SIZES = (60.0, 600.0, 3600.0, 36_000.0, 360_000.0)
+SIZES = (60.0, 600.0, 3600.0, 36_000.0, 360_000.0)  # work of a job [slot-seconds]
 SIZE_NAMES = (
     "below 1 min", "1 to 10 min", "10 min to 1 h", "1 to 10 h", "10 to 100 h", "100 h and more",
 )  # fmt: skip
@@ -48,6 +49,7 @@ def _kind(
     before: str,
     after: str,
 ) -> dict[str, Any]:
+    # Groups of a kind; ``values``: the name of each unit's group.
     known = units.counted.copy()
     for own in schedules.values():
         known &= np.isfinite(own.end)

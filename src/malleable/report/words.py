@@ -82,10 +82,10 @@ FORMATS = {"duration": duration, "share": share, "count": count, "amount": amoun
 
 
 class Column(NamedTuple):
-    key: str
+    key: str  # the figure
     head: str
-    format: str
-    told: str
+    format: str  # of `FORMATS`
+    told: str  # what it means
 
 
 _UNTIL = "from when a job is submitted until its"
@@ -109,6 +109,7 @@ COLUMNS = (
     Column("utilisation", "in use", "share", "Share of slots with a task, until the last job has ended."),
 )  # fmt: skip
 
+# What policies are called for people who do not know their names.
 NAMES = {
     "auto": "Short jobs first",
     "flex": "Planned by size",
@@ -119,7 +120,6 @@ NAMES = {
     "easy-sjf": "Backfill, short requests first",
     "conservative": "Backfill with reservations for all",
 }
-"""What policies are called for people who do not know their names."""
 
 POLICIES = {
     "recorded": "What really happened, as the file says.",
@@ -134,6 +134,7 @@ POLICIES = {
     "bound": "No schedule of these jobs on this cluster has a lower mean response time, whatever it knows.",
 }
 
+# What the page explains at its end.
 GLOSSARY = (
     ("slot", "Room for one task at a time: a processor, a core, a container."),
     ("task", "A piece of work that runs on one slot and is not divided."),
@@ -164,4 +165,3 @@ GLOSSARY = (
         "here.",
     ),
 )
-"""What the page explains at its end."""

@@ -1,4 +1,5 @@
-"""The epoch of map and reduce tasks in steps: which jobs' tasks start now."""
+"""The epoch of the slotted model, in which time goes in steps: an object that decides in a loop which jobs' map
+and reduce tasks start now."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from malleable.validation import RATE, WEIGHT, WORK, check_amount, check_whole, 
 class SlottedDecision(ExplainedDecision):
     """Which waiting tasks start now, on how many machines.
 
-    `malleable.epoch.BaseDecision` has the attributes that all decisions share. ``slots`` are the machines
-    that a job holds after these tasks have started.
+    ``slots`` are the machines that a job holds after these tasks have started; ``now`` and ``changed`` are as
+    of all decisions (`BaseDecision`).
 
     Attributes
     ----------
@@ -53,12 +54,12 @@ class SlottedDecision(ExplainedDecision):
 
 
 def believed_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
-    """The work left that you should tell for each job, so that no job delays others by overrunning. O(J).
+    """The work left that you should tell for each job, so that no job delays others by outliving its estimate.
 
     ``estimate`` and ``done``, shape (J,), are the estimated and the done work. Returns the rest of the
-    estimate; for a job that has outlived it, a quarter of the work done so far."""
-    z, a = floats("estimate", estimate, WORK), floats("done", done, WORK)
-    left: Floats = np.where(a <= z, z - a, 0.25 * a)
+    estimate; for a job that has outlived it, a quarter of the work done so far. O(J)."""
+    size, past = floats("estimate", estimate, WORK), floats("done", done, WORK)
+    left: Floats = np.where(past <= size, size - past, 0.25 * past)
     return left
 
 

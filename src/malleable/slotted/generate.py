@@ -1,4 +1,5 @@
-"""Random map and reduce tasks in steps, as for ASRPT (Zheng, Shroff, Sinha 2013, section VII)."""
+"""Random jobs of the slotted model (map and reduce tasks in steps of time), as in the experiments with the
+policy ASRPT in section VII of Zheng, Shroff, Sinha 2013. A unit is the work of a machine in a step."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from malleable.display import as_html, counted
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.validation import check_ends, check_whole, checked_choice, checked_positive, shown
 
-_CHUNK_JOBS = 1 << 16
+_CHUNK_JOBS = 1 << 16  # jobs that are drawn at once
 
 Tasks = int | tuple[int, int]
 Size = float | tuple[int, int]
 
 SETTINGS = ("exp-large", "exp-small", "uniform-large", "uniform-small")
-"""Workloads of section VII: exponential or uniform, large or small reduce phases."""
+"""Workloads of their section VII: exponential or uniform, large or small reduce phases."""
 
 # Means of exponentials, ranges of uniforms: map, reduce.
 _SIZES: dict[str, tuple[Size, Size]] = {
@@ -43,7 +44,8 @@ def even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
 
 @by_value()
 class MapReduceStream:
-    """Poisson arrivals of the workloads of section VII, drawn in chunks, so any number fits into memory.
+    """Poisson arrivals of the workloads of section VII of Zheng, Shroff, Sinha 2013 (ASRPT), drawn in chunks,
+    so any number fits into memory.
 
     Parameters
     ----------
@@ -71,8 +73,7 @@ class MapReduceStream:
     Notes
     -----
     The paper says "up to 10" tasks and does not say how long they are. U{1..10} and even splits are our
-    choices, and the non-preemptive ratios depend on them. O(1) a job. Source: Zheng, Shroff, Sinha 2013,
-    section VII.
+    choices, and the non-preemptive ratios depend on them. O(1) a job.
 
     Examples
     --------
@@ -132,7 +133,7 @@ class MapReduceStream:
 
 
 def _mean(size: Any) -> float:
-    """Mean of the draws, after rounding and the least value of 1."""
+    # Mean of the draws, after rounding and the least value of 1.
     if isinstance(size, tuple):
         return float(size[0] + size[1]) / 2
     # P(rounded >= k) = exp(-(k - 1/2) / mean) for k >= 2, and 1 for k = 1.
@@ -165,6 +166,6 @@ def section7(
     tasks: Tasks = (1, 10),
     rng: np.random.Generator | int | None = None,
 ) -> MapReduceJobs:
-    """One experiment of the ASRPT paper's section VII as a table; see `MapReduceStream`."""
+    """One draw of a `MapReduceStream` as a table; arguments as there."""
     stream = MapReduceStream(setting, steps=steps, rate=rate, tasks=tasks)
     return join_tables(list(stream.chunks(rng)))

@@ -1,4 +1,5 @@
-"""Map and reduce in steps: N machines, one unit of work a machine and step."""
+"""The simulation of the slotted model: map and reduce tasks on N machines, in steps of time; a machine does one
+unit of work in a step. The flow time of a job is the number of steps in which it is in the system."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from malleable.traces.job_table import table_of
 from malleable.validation import check_whole, checked_flag, suggesting
 
 POLICIES = policy_names("slotted")
-_LAST_SLOT = 2**50
+_LAST_STEP = 2**50
 _MOST_SERIES = 10**8  # steps of a series
 _MOST_BUSY = 2**31  # most steps of work in a table, which takes some minutes
 
@@ -97,16 +98,16 @@ def run(
     jobs : MapReduceJobs or MapReduceStream
         A table in any order, or a stream of jobs that are drawn while the simulation runs.
     policy : {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"}
-        ``asrpt`` is algorithm 1 as printed, ``unlock`` is ours (docs/internals/models.md). ``dsrpt`` is
-        defined only for preemptive reduce tasks. ``srpt`` takes the job with the least work left
-        among those that can start a task.
+        ``asrpt`` is algorithm 1 of Zheng, Shroff, Sinha 2013, ``unlock`` is ours (docs/internals/models.md).
+        ``dsrpt`` is defined only for preemptive reduce tasks. ``srpt`` takes the job with the least work left
+        among jobs that can start a task.
     rng, records, progress
         As for `malleable.simulate`.
     estimates : float, "column" or array_like, shape (J,), optional
         Reduce work as policies see it; the numbers of tasks are always known. None: the truth. A number: the
         standard deviation of a log-normal error. ``"column"``: the table's ``reduce_estimate``. An array:
-        work [units]. A stream takes only None and a number. Of a job that outlives its estimate, a quarter
-        of the work done so far counts as left.
+        work [units]. A stream takes only None and a number. If a job outlives its estimate, a quarter of
+        the work done so far counts as left.
     machines : int
         Number of machines. A machine does one unit of work in a step.
     preemptive : bool
@@ -178,8 +179,8 @@ def run(
 
 
 def _length(jobs: MapReduceJobs | MapReduceStream, machines: int, horizon: Any) -> tuple[int, int]:
-    """The last step, and how many jobs are expected; ValueError for a table that would never end."""
-    last = 2 * _LAST_SLOT if horizon is None else check_whole("horizon", horizon, 1, _LAST_SLOT)
+    # The last step, and how many jobs are expected; ValueError for a table that would never end.
+    last = 2 * _LAST_STEP if horizon is None else check_whole("horizon", horizon, 1, _LAST_STEP)
     if isinstance(jobs, MapReduceStream):
         if jobs.rate * jobs.mean_work >= machines:
             last = max(jobs.steps, 1) if horizon is None else last
@@ -200,6 +201,7 @@ def _bounds(summary: dict[str, float], least: int, tight: int) -> dict[str, floa
 
 
 def _in_system(arrival: Integers, finish: Integers, steps: int) -> Floats:
+    # Number of jobs in the system in each step.
     real = finish >= arrival
     change = np.bincount(np.minimum(arrival[real], steps + 1), minlength=steps + 2).astype(float)
     change -= np.bincount(np.minimum(finish[real] + 1, steps + 1), minlength=steps + 2)
@@ -221,12 +223,12 @@ def efficiency_over_time(
     finishes: dict[str, Integers] = {}
     for policy in result.summary:
         chosen = records["policy"] == policy
-        finish = np.full(len(jobs), _LAST_SLOT, dtype=np.int64)
+        finish = np.full(len(jobs), _LAST_STEP, dtype=np.int64)
         finish[records["job_id"][chosen]] = records["completion"][chosen]
         finishes[policy] = finish
     best = srpt_finish(jobs, machines)
     if steps is None:
-        ended = [finish[finish < _LAST_SLOT] for finish in finishes.values()]
+        ended = [finish[finish < _LAST_STEP] for finish in finishes.values()]
         steps = int(max((int(each.max()) for each in (best, *ended) if len(each)), default=0))
         if steps > _MOST_SERIES:
             raise ValueError(f"steps: the last completion is in step {steps}; say how many to show")

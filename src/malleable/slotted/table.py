@@ -1,4 +1,5 @@
-"""Jobs of map and reduce tasks in steps: the table."""
+"""The table of the slotted model: jobs of map and reduce tasks, whose lengths are whole steps of time. A unit
+is the work of a machine in a step."""
 
 from __future__ import annotations
 

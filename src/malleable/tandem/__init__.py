@@ -1,1 +1,1 @@
-"""Map and shuffle phases that overlap: table, epoch and the tandem queue's simulation."""
+"""The model *tandem*: jobs with a map and a shuffle phase that overlap; table, epoch and simulation."""

@@ -1,4 +1,5 @@
-"""The epoch of overlapping phases: which jobs map and shuffle now, with how many slots."""
+"""The epoch of the model *tandem* (map and shuffle phases that overlap): an object that decides in a loop which
+jobs map and shuffle now, with how many slots."""
 
 from __future__ import annotations
 
@@ -16,9 +17,8 @@ from malleable.validation import WEIGHT, check_amount, shown
 
 
 class TandemDecision(ExplainedDecision):
-    """Slots of each job at the map and the shuffle station from now on.
-
-    `malleable.epoch.BaseDecision` has the attributes that all decisions share.
+    """Slots of each job at the map and the shuffle station (all map slots, all shuffle slots) from now on.
+    ``now`` and ``changed`` are as of all decisions (`BaseDecision`).
 
     Attributes
     ----------

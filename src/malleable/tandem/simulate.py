@@ -1,4 +1,6 @@
-"""The overlapping tandem queue of map and shuffle."""
+"""Simulation of jobs with a map and a shuffle phase in a tandem queue: two stations, one after the other. The
+map station is all map slots of a cluster, the shuffle station its network; the phases of a job overlap, so a
+shuffle can go on as far as its maps have (Lin et al. 2013). A batch is jobs that arrive together."""
 
 from __future__ import annotations
 
@@ -41,21 +43,21 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
 _POLICIES = _core.POLICIES["tandem"]
+# Policies that decide as jobs arrive.
 POLICIES = tuple(name for name, row in _POLICIES.items() if not row.batches_only)
-"""Policies that decide as jobs arrive."""
 
+# Policies that plan jobs which arrive together.
 BATCH_POLICIES = tuple(name for name, row in _POLICIES.items() if row.batches_only)
-"""Policies that plan jobs which arrive together."""
 
+# Mean stretch is kept by size max(map, shuffle): in so many buckets, so wide [s at full speed].
 BUCKETS, BUCKET_WIDTH = 400, 0.25
-"""Mean stretch is kept by size max(map, shuffle): in so many buckets, so wide [s at full speed]."""
 
-DEFAULT_EFFORT = 1000
+DEFAULT_EFFORT = 1000  # candidate plans that policy `best` tries for a batch
 
 _SLICE = 64  # candidates between two looks at the clock
-_MOST_TIMES = 10**7  # most numbers of one column
-_LEFT = ("map_left", "shuffle_left", "ready")
-NOTHING: Floats = np.empty(0)
+_MOST_TIMES = 10**7  # most numbers of one column of `result.series`
+_LEFT = ("map_left", "shuffle_left", "ready")  # its columns, shuffle that may run now last
+NOTHING: Floats = np.empty(0)  # for the core: no such column
 
 _Jobs = MapShuffleJobs | MapShuffleStream
 
@@ -64,9 +66,9 @@ class _Plan(NamedTuple):
     """A policy as the core knows it, with the orders of both stations if they are given."""
 
     policy: str
-    places: Sequence[Floats] = ()
-    tried: int = 0
-    complete: bool = True
+    places: Sequence[Floats] = ()  # per station: each job's place in the order
+    tried: int = 0  # candidate plans
+    complete: bool = True  # False after Ctrl-C
 
 
 def _sizes(jobs: MapShuffleJobs) -> dict[str, Floats]:
@@ -95,9 +97,8 @@ def lower_bound(
 
     Notes
     -----
-    SRPT at each station alone, the larger total of every joint busy period (Lin et al. 2013,
-    section 5.1); O(J log n) with n jobs waiting. For a batch, mixtures of both stations too (the
-    core's `kernel/tandem_batch_bound`).
+    The shortest remaining work first at each station alone, the larger total of every joint busy period (Lin
+    et al. 2013, section 5.1); O(J log n) with n jobs waiting. For a batch, mixtures of both stations, too.
     """
     capacity = _capacities(jobs, None, (map_capacity, shuffle_capacity))
     if _is_batch(jobs):
@@ -157,6 +158,7 @@ def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget:
 
 
 def chunks_of(jobs: MapShuffleJobs | MapShuffleStream) -> int:
+    # in how many parts jobs are fed to the core, for a progress bar
     return -(-len(jobs) // (STREAM_CHUNK if isinstance(jobs, MapShuffleStream) else PART))
 
 
@@ -209,10 +211,10 @@ def run(
         A table in any order, or a stream of jobs that are drawn while the simulation runs.
     policy : str
         One of `POLICIES` or `BATCH_POLICIES`. With ``k-lps`` the ``k`` oldest jobs share the map station
-        (``k=1``: maps in the order of arrival beside a shared shuffle, figure 4 of Lin et al. 2013). With the
-        three kinds of sharing, other jobs get what a job cannot use at the shuffle station (max-min).
-        ``two-srpt`` is ours (docs/internals/models.md). For a batch, ``best`` compares plans by SRPT and
-        searches near the best, and ``makespan`` minimises the makespan (section 3.1).
+        (``k=1``: maps in the order of arrival beside a shared shuffle, figure 4 of Lin et al. 2013). With
+        ``k-lps``, ``ps`` and ``wps``, which share, other jobs get what a job cannot use at the shuffle station
+        (max-min). ``two-srpt`` is no paper's but this project's (docs/internals/models.md). For a batch,
+        ``best`` searches near the best plan, and ``makespan`` minimises the makespan (section 3.1).
     rng, records, progress
         As for `malleable.simulate`.
     estimates : float, "column" or pair of array_like, optional
@@ -280,6 +282,7 @@ def run(
     how = {"overlap": overlap, "estimated": estimates is not None, **station}
     queue = core_queue(plan.policy, records=keep, **how)
     drain = _drains(jobs, load, capacity)
+    # SRPT (shortest remaining work first) at each station alone
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
 
     def feed(queue: Any, part: Part) -> None:
@@ -336,7 +339,7 @@ def _guarantee(policy: str, jobs: _Jobs, at_speed: tuple[Floats, ...]) -> dict[s
 
 
 def _drains(jobs: _Jobs, load: float | None, capacity: tuple[float, float]) -> bool:
-    """Whether the queue empties after the last arrival; warns if it does not."""
+    # Whether the queue empties after the last arrival; warns if it does not.
     given = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load
     if given is None or given < 1.0:
         return True
@@ -345,11 +348,12 @@ def _drains(jobs: _Jobs, load: float | None, capacity: tuple[float, float]) -> b
 
 
 def _at_speed(sizes: tuple[Floats, ...], capacity: tuple[float, float]) -> tuple[Floats, Floats]:
+    # seconds that each phase takes alone at its station's full speed
     return sizes[0] / capacity[0], sizes[1] / capacity[1]
 
 
 def _total_bound(jobs: _Jobs, capacity: tuple[float, float], lone: Any) -> float:
-    """A lower bound on the sum of responses: that of SRPT at each station, or of a batch."""
+    # A lower bound on the sum of responses: that of SRPT at each station, or of a batch.
     if lone is None and isinstance(jobs, MapShuffleJobs):
         return _core.tandem_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
     return float(lone.total())
@@ -376,8 +380,8 @@ def _left_over_time(
     parts: Iterable[Part],
     feed: Callable[[Any, Part], None],
 ) -> dict[str, Floats]:
-    """What a new queue, so that no other one changes, leaves of each job by ``times``: ``time``, and of
-    shape (T, J) ``map_left``, ``shuffle_left``, ``ready``. O(T J) and the events."""
+    # What a new queue, so that no other one changes, leaves of each job by ``times``: ``time``, and of shape
+    # (T, J) ``map_left``, ``shuffle_left``, ``ready``. O(T J) and the events.
     row = by_arrival(jobs.arrival)
     unit = np.array([capacity[0], capacity[1], capacity[1]])[:, None]
     left = np.where(jobs.arrival <= times[:, None], 0.0, math.nan)

@@ -24,7 +24,7 @@ from malleable.validation import (
 
 _COLUMNS = ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate")
 
-STREAM_CHUNK = 1 << 18
+STREAM_CHUNK = 1 << 18  # jobs that are drawn at once
 
 
 def _column(field: str, values: Any, count: int | None) -> Any:
@@ -157,8 +157,8 @@ class MapShuffleStream:
 
     Notes
     -----
-    Defaults: Lin et al. 2013, section 5.3; the shuffle size then has mean 1 and standard deviation
-    12.95 (as printed). O(1) a job.
+    Defaults: Lin et al. 2013, section 5.3; the shuffle size then has mean 1 and standard deviation 12.95, as
+    they print it. O(1) a job.
 
     Examples
     --------

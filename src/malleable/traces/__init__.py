@@ -1,6 +1,6 @@
-"""Traces: what a file knows of jobs, and tables of every model made of it.
+"""Traces: what a file says of recorded jobs, and the tables of every model that are made of it.
 
-`read` knows every format by its content. A format is one file of this folder, which `formats` names.
+`read` finds the format of a file by its content. Each format has one file in this folder; `formats` lists them.
 """
 
 from malleable.traces.formats import read

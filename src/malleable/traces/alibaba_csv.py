@@ -32,6 +32,8 @@ _LATEST = 2**50 - 1  # s
 
 
 class _Task:
+    """A line of the table; ``waits``: numbers of the tasks that it waits for."""
+
     __slots__ = ("end", "instances", "line", "name", "number", "start", "waits")
 
     def __init__(self, line: int, cells: list[str]) -> None:
@@ -50,6 +52,7 @@ class _Task:
 
 
 def _looks(head: Head) -> bool:
+    # Whether a file that begins so has this format.
     return len(head.cells) == _COLUMNS and head.cells[4] in _STATUSES
 
 
@@ -100,6 +103,7 @@ def _flow(found: tuple[str, list[_Task]]) -> Flow:
         for number in sorted(task.waits - index.keys())[:1]:
             raise task.error(f"waits for {number}, which is no task")
         parents = sorted(index[number] for number in task.waits)
+        # attempt 0: start, end, and how many equal tasks
         run = (0, task.start, task.end, task.instances)
         stages.append(Stage(task.name, task.instances, [run], parents))
     checked_parents(stages)

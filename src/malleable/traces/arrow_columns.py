@@ -17,7 +17,7 @@ _LISTS = 1 << 6  # the same if rows have lists, of any length
 
 
 def is_frame(source: object) -> bool:
-    """Whether ``source`` speaks one of the two data frame protocols."""
+    """Whether ``source`` is a data frame: it has one of the two protocols by which libraries exchange them."""
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
 
 
@@ -40,7 +40,7 @@ def frame_columns(frame: Any, where: str) -> list[tuple[str, list[Any]]]:
 
 
 def _written_out(array: Any) -> int:
-    """Bytes of an Arrow array with values in the place of a dictionary's indices. O(bytes of the array)."""
+    # Bytes of an Arrow array with values in the place of a dictionary's indices. O(bytes of the array).
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -66,7 +66,7 @@ def parquet_columns(
     Raises
     ------
     ValueError
-        DamageError, or more than ``max_size`` bytes of columns, unpacked.
+        The file is damaged, or has more than ``max_size`` bytes of columns, unpacked.
     """
     pa = library("pyarrow", "reading Parquet", "'malleable[tables]'")
     import pyarrow.parquet

@@ -18,7 +18,7 @@ from malleable.traces.job_columns import Column, cells_of, clock, trace_of_cells
 from malleable.traces.trace import Trace
 from malleable.validation import check_keys, shown
 
-# Columns with the names of sacct, whose reader makes the trace.
+# Our names of columns, and those of Slurm's sacct, whose reader makes the trace.
 _TABLE = (
     Column("submit", "Submit"), Column("start", "Start"), Column("end", "End"), Column("run", "ElapsedRaw"),
     Column("slots", "AllocCPUS"), Column("tasks", "Tasks"), Column("requested", "Timelimit", clock),
@@ -28,6 +28,7 @@ _TABLE = (
 
 
 def _looks(head: Head) -> bool:
+    # Whether it is read as this format: if the caller names columns.
     return any(head.columns.values())
 
 

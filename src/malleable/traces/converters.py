@@ -1,4 +1,8 @@
-"""A trace as a table of each model: jobs of one phase, flows, jobs in slots, jobs of single tasks."""
+"""Converters: functions that make a table of a model from a trace (recorded jobs): jobs of one phase, flows
+(graphs of jobs), jobs in steps, jobs of single tasks. They are the methods of `Trace` with the same names.
+
+If a trace does not say what a table needs, a converter assumes it; ``values`` are these assumptions by name.
+A trace that was made of a table (``trace.table``) gives that table back."""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ from malleable.validation import ALL_SLOTS, checked_choice, checked_positive, sh
 
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
-_INSTEAD = "; model cluster simulates tasks on nodes"
+_INSTEAD = "; model cluster simulates tasks on nodes"  # what can be done with the trace
 _MOST_TASKS = 1 << 26  # most reduce tasks of a table
 
 
@@ -119,6 +123,7 @@ def _whole_flows(trace: Trace, at: float | None, values: Mapping[str, Any]) -> J
 
 
 def _of_each(table: Jobs | Flows) -> dict[str, Any]:
+    # Columns that have one entry for each job or flow.
     fields = ("arrival", "weight", "deadline", "sla", "name")
     return {field: getattr(table, field) for field in fields}
 
@@ -166,8 +171,9 @@ def map_shuffle(trace: Trace, **assumed: Any) -> MapShuffleJobs:
     """Jobs of overlapping map and shuffle phases.
 
     Map is the work of the map phase [slot-seconds], or the input over ``map_rate`` if the trace has bytes
-    only. Shuffle is the bytes that reduce tasks copied over ``shuffle_rate``, because the time of a
-    first-wave reducer contains its waiting. ``assumed`` are these rates [bytes a second at capacity 1].
+    only. Shuffle is the bytes that reduce tasks copied over ``shuffle_rate``, because the time of a reduce task
+    that starts before the maps have ended contains its waiting. ``assumed`` are these rates [bytes a second at
+    capacity 1].
     ValueError if the trace has no shuffled bytes, or a job lacks them (unless ``skip_bad``)."""
     values = given(trace, "map_shuffle", assumed)
     if isinstance(trace.table, MapShuffleJobs):
@@ -271,7 +277,7 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
     **assumed
         `Trace.assumptions`. Bytes only: a map task of ``task_seconds`` for each ``block_bytes`` begun, a reduce
         task of ``reduce_seconds`` for each ``reduce_bytes``, which copies an even part of the shuffle at
-        ``shuffle_rate`` [bytes a second; by default it takes no time]. Where work is known without tasks: as
+        ``shuffle_rate`` [bytes a second; by default it takes no time]. If only the work is known: as
         many equal tasks as the job's ``max_slots``, or tasks of about ``task_seconds``.
 
     Raises
@@ -308,8 +314,8 @@ def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
 
 
 def _rigid(trace: Trace, rows: Integers) -> dict[str, Any]:
-    """How many tasks of each job start at once, its requested time, and what tasks need beside slots, as far as
-    they are known."""
+    # How many tasks of each job start at once, its requested time, and what tasks need beside slots, as far as
+    # they are known.
     known = {field: getattr(trace, field) for field in ("width", "requested", "memory", "gpus")}
     found = {field: column[rows] for field, column in known.items() if column is not None}
     if "partition" in trace.groups:

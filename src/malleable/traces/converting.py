@@ -1,4 +1,6 @@
-"""What the converters of a trace share: assumptions, jobs that lack something, the clock."""
+"""Parts that the converters (functions that make a table of jobs from a trace) share: assumptions, jobs that
+lack something, the clock. The trace's clock has ``per_second`` units a second; if it is a wall clock
+(``trace.wall``), the first arrival becomes 0. ``values`` are assumptions by name."""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 
 
-# Assumptions about bytes: Hadoop's file system block and Hive's reduce tasks at the time of SWIM.
+# Defaults for bytes: Hadoop's file system block and Hive's reduce tasks at the time of the SWIM traces (2010).
+# Names, defaults and meanings of what converters take for granted.
 ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("block_bytes", 64 * 2.0**20, "how many bytes a map task reads, if the trace has only bytes"),
     (
@@ -53,7 +56,6 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
         "Rumen: the step at which the time of a reduce task begins: `start`, `shuffled` or `sorted`",
     ),
 )
-"""Names, defaults and meanings of what converters take for granted."""
 _DEFAULTS = {name: value for name, value, _ in ASSUMPTIONS}
 
 
@@ -71,6 +73,7 @@ _OF_BYTES: dict[str, dict[str, Any]] = {
     "tasks": _BYTES | {"shuffle_rate": math.inf},
 }
 _SIZES = {"map": ("block_bytes", "task_seconds"), "reduce": ("reduce_bytes", "reduce_seconds")}
+# tables of which a converter needs no assumptions
 _OWN = {"map_shuffle": MapShuffleJobs, "map_reduce": MapReduceJobs, "tasks": ClusterJobs}
 
 
@@ -97,6 +100,7 @@ def not_for(option: str, format: str, known: Iterable[str]) -> ValueError:
 
 
 def given(trace: Trace, converter: str, assumed: Mapping[str, Any]) -> dict[str, Any]:
+    # Assumptions of a converter, checked: those of the caller, and defaults.
     known = assumptions(trace, converter)
     for name, value in assumed.items():
         if name not in known:
@@ -116,6 +120,7 @@ def part(trace: Trace, phase: str) -> Phase:
 
 
 def begin(phase: str, values: Mapping[str, Any]) -> str:
+    # The step at which the time of a phase's tasks begins.
     return str(values.get("reduce_from", "start")) if phase == "reduce" else "start"
 
 
@@ -154,7 +159,7 @@ def left_out(trace: Trace, rows: Integers) -> str:
 
 
 def zero(trace: Trace, rows: Any = slice(None)) -> float:
-    """What counts as 0 on the trace's clock if these are all jobs."""
+    """The moment that counts as 0 on the trace's clock if these are all jobs."""
     times = trace.arrival[rows]
     return float(times.min()) if trace.wall and len(times) else 0.0
 
@@ -165,6 +170,7 @@ def moments(trace: Trace, times: Floats, origin: float) -> Floats:
 
 
 def take(trace: Trace, rows: Integers, *fields: str) -> dict[str, Any]:
+    # These columns of these jobs, without columns that the trace does not have.
     found: dict[str, Any] = {}
     for name in fields:
         column = getattr(trace, name)
@@ -186,5 +192,6 @@ def left(
 
 
 def sizes(phase: str, values: Mapping[str, Any]) -> tuple[float, float]:
+    # Bytes and seconds of a task of a phase, if a trace has bytes only.
     unit, seconds = _SIZES[phase]
     return values.get(unit, 1.0), values.get(seconds, 1.0)

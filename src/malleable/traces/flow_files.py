@@ -1,4 +1,4 @@
-"""Flows in the project's own JSON: ``{"slots": P, "flows": [...]}``."""
+"""Flows (graphs of jobs) in the project's own JSON: ``{"slots": P, "flows": [...]}``."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def _flow(number: int, entry: Any) -> dict[str, Any]:
 
 
 def _table(entries: list[tuple[int, Any]]) -> Flows:
+    # Flows of these entries of the list, each with its number.
     flows = [_flow(number, entry) for number, entry in entries]
     return Flows(**{key: [flow[key] for flow in flows] for key in _FLOW})
 
@@ -110,6 +111,7 @@ def read_flows(source: Source, *, skip_bad: bool = False, max_size: int | None =
 
 
 def _said(**values: tuple[Any, Any]) -> dict[str, Any]:
+    # Values that differ from their defaults; both are given.
     return {key: value for key, (value, default) in values.items() if value != default}
 
 

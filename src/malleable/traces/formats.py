@@ -1,6 +1,6 @@
-"""Reading a trace of any format: each format is a file of this folder, known by its content. Its ``FORMAT``
-says how, and `_MODULES` names it. A folder is the parts of a Spark event log, or logs of one
-format."""
+"""Reading a trace (recorded jobs) of any format. Each format is a file of this folder with a ``FORMAT``, which
+says how to recognise it by its content and how to read it; `_MODULES` names the files. A folder that is read is
+the parts of a Spark event log, or logs of one format."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MODULES = (
     "rumen", "jhist", "nextflow", "parallel_log", "pbs", "swim", "google2011_events", "sacct", "job_table",
     "swf",
 )  # fmt: skip
-_PART = re.compile(r"events_([0-9]{1,9})_")
+_PART = re.compile(r"events_([0-9]{1,9})_")  # name of a part of a Spark event log
 
 
 class Head:
@@ -57,8 +57,8 @@ class Head:
 
 @dataclass(frozen=True)
 class File:
-    """A file that a format reads, unpacked and within ``max_size``: a ``stream``, its name ``where``, which
-    `read` puts before errors, ``bad`` for malformed records, ``columns`` (the name here, and the name in the
+    """A file that a format reads, unpacked and within ``max_size`` bytes: a ``stream``, its name ``where``,
+    which `read` puts before errors, ``bad`` for malformed records, ``columns`` (our name, and the name in the
     file or "") and ``slots_from`` (the resource that counts as slots)."""
 
     stream: BinaryIO
@@ -118,6 +118,7 @@ class File:
         return build(sound) if made is None else made
 
     def _sound(self, records: list[Record], build: Callable[[list[Record]], Table]) -> list[Record]:
+        # Records that are not malformed.
         try:
             build(records)
             return records
@@ -161,7 +162,7 @@ def _format_of(head: Head) -> Format:
 
 
 def _likeliest(head: Head) -> str:
-    """Which two formats a file of none of them may be, and what reads it."""
+    # Which two formats a file of none of them may be, and what reads it.
     named = "--columns submit=A,start=B,end=C,slots=D names the columns of any table of jobs"
     without = "--columns JobID,Submit,... names the columns of sacct in a file without their names"
     if head.is_object or head.text.startswith("["):
@@ -178,7 +179,7 @@ def _likeliest(head: Head) -> str:
 
 
 def _logs(folder: Path) -> list[Path]:
-    """What is in a folder of logs, in the order of names, without files of no known format."""
+    # What is in a folder of logs, in the order of names, without files of no known format.
     found = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     for path in filter(_leads_nowhere, found):
         told = "a symbolic link that leads nowhere, or around; remove it, or give the logs by name"
@@ -230,8 +231,8 @@ def read(
     Parameters
     ----------
     source : path, file object or data frame
-        Plain, gzip, bz2, zstd or lz4; the content tells the format. A folder of logs of one format is one trace
-        (`malleable.traces.merging`). A rolling log of Spark is one trace, too: its folder, or one of its parts.
+        Plain, gzip, bz2, zstd or lz4; the content tells the format. A folder of logs of one format is one
+        trace. A rolling log of Spark is one trace, too: its folder, or one of its parts.
     skip_bad : bool
         False: malformed records, and everything behind a damaged place of the file, are one error that counts
         them and shows the first. True: they are left out, with a warning that counts them.
@@ -303,8 +304,8 @@ def read(
 
 
 def _parts_of(folder: Path) -> list[Path]:
-    """The files of a rolling log in order, from the last compacted one on: ``events_NUMBER_APPLICATION``,
-    with ``.compact`` and a codec's name. ValueError if there are none, or one is missing."""
+    # The files of a rolling log in order, from the last compacted one on: ``events_NUMBER_APPLICATION``, with
+    # ``.compact`` and a codec's name. ValueError if there are none, or one is missing.
     named = ((_PART.match(path.name), path) for path in folder.iterdir())
     parts = sorted((int(found[1]), ".compact" in path.name, path) for found, path in named if found)
     if not parts:

@@ -32,7 +32,7 @@ from malleable.validation import shown
 _COLUMNS = 13
 _SCHEDULE, _FINISH, _UPDATE = 1, 4, 7
 _ENDS = (3, 4, 5, 6)
-_BEFORE, _AFTER = 0, 2**63 - 1
+_BEFORE, _AFTER = 0, 2**63 - 1  # times of events before and after the trace's window
 _FIELDS: tuple[tuple[int, str, int], ...] = (  # column, name, most
     (0, "time", _AFTER),
     (2, "job ID", 2**63 - 1),
@@ -101,11 +101,13 @@ def _read(file: File) -> Trace:
 
 
 def _moments(time: Integers) -> Floats:
+    # Times, NaN outside the window.
     return np.where((time > _BEFORE) & (time < _AFTER), time, math.nan)
 
 
 def _runs(of: Integers, kind: Integers, moment: Floats) -> tuple[Integers, Floats, Floats]:
-    """Task, start and end of each run that finished; a task without one has a run of unknown times."""
+    # Task, start and end of each run that finished; a task without one has a run of unknown times. Events
+    # (``kind``) of a task (``of``) stand together, by time.
     moves = (kind >= _SCHEDULE) & (kind < _UPDATE)
     task, kind, moment = of[moves], kind[moves], moment[moves]
     begun = (np.roll(kind, 1) == _SCHEDULE) & (np.diff(task, prepend=-1) == 0)

@@ -1,8 +1,8 @@
 """History files of Hadoop's jobs (``.jhist``): a line of Avro's JSON for each event. One file is one job.
 
-Format: https://github.com/apache/hadoop (Events.avpr). Taken, as from a Rumen trace, which such files are made
-into: job, user, name, queue, submission and end; of each attempt that ended well start and end, and when a
-reduce task had copied and sorted. Left out: counters, failed attempts, nodes.
+Format: https://github.com/apache/hadoop (Events.avpr). Taken, as from a Rumen trace (JSON that Hadoop's tool
+Rumen makes of such files): job, user, name, queue, submission and end; of each attempt that ended well start
+and end, and when a reduce task had copied and sorted. Left out: counters, failed attempts, nodes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from malleable.traces.formats import File, Format
 from malleable.traces.rumen import job_of, trace_of
 from malleable.traces.trace import Trace
 
+# fields of events, and their names in a Rumen trace
 _SUBMITTED = {"jobid": "jobID", "userName": "user", "jobName": "jobName", "jobQueueName": "queue",
               "submitTime": "submitTime"}  # fmt: skip
 _ENDED = {
@@ -24,6 +25,7 @@ _ENDED = {
 
 
 def _job(file: File) -> dict[str, Any]:
+    # The job of the file, as a Rumen trace has it.
     job: dict[str, Any] = {"mapTasks": [], "reduceTasks": []}
     begun: dict[str, Any] = {}
     tasks: dict[str, dict[str, Any]] = {}

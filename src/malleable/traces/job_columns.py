@@ -1,4 +1,6 @@
-"""Tables of columns: what a format calls them, and what sacct does, whose reader makes jobs of records."""
+"""Columns of formats that are read by way of sacct, Slurm's table of ended jobs: each format says what it calls
+a column and what sacct calls it, and the reader of sacct makes jobs of the records. An *element* is a part of
+a job that ran by itself, such as a task of an array."""
 
 from __future__ import annotations
 
@@ -46,8 +48,8 @@ def trace_of_cells(
     noun: str = "line",
     apart: bool = False,
 ) -> Trace:
-    """The jobs of records, of each of which ``parse`` makes cells of as many elements; ``apart``: their IDs
-    are Slurm's."""
+    """The jobs of records. ``parse`` makes cells (values by sacct's names) of each element of a record;
+    ``apart``: elements of one job have IDs as Slurm's, ``12_3``."""
 
     def elements(record: Any) -> list[Any]:
         return [element_of(cells, file.slots_from, apart=apart) for cells in parse(record)]

@@ -1,6 +1,6 @@
-"""Tables of jobs of every model: CSV with a header, Parquet, or a data frame; and job tables as CSV. The
-header shows the model (`_TABLES`), whose parameters are the columns. The name of a column says how its
-cells are read (`_CELLS`); a blank cell is the default."""
+"""Tables of jobs of every model: CSV with a header, Parquet, or a data frame; and how job tables are written as
+CSV. The header shows the model (`_TABLES`); the parameters of its table's class are the columns. The name of a
+column says how its cells are read (`_CELLS`); a blank cell is the default."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 from malleable.validation import check_keys, near, shown
 
-_Rows: TypeAlias = "tuple[Sequence[str], Sequence[Sequence[Any]]]"
+_Rows: TypeAlias = "tuple[Sequence[str], Sequence[Sequence[Any]]]"  # header, and cells of each row
 _INT64_END = 2**63
 _MOST_TIMED = 1 << 26  # most tasks of all jobs, if some tasks have their own times
 
@@ -111,6 +111,8 @@ _PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _moment: float, _slots
 
 
 class _Table(NamedTuple):
+    """A kind of table: its name, its class, and columns by which it is recognised."""
+
     name: str
     make: Callable[..., Any]
     told: Sequence[str] = ()
@@ -122,12 +124,12 @@ class _Table(NamedTuple):
 
     @property
     def needed(self) -> list[str]:
-        """Those without which there is no table."""
+        # Those without which there is no table.
         known = inspect.signature(self.make).parameters.values()
         return [one.name for one in known if one.default is one.empty]
 
     def blank(self, column: str) -> Any:
-        """What a blank cell means; None, but for names and speed-ups: it must not be blank."""
+        # What a blank cell means; None, except for names and speed-ups: it must not be blank.
         default = inspect.signature(self.make).parameters[column].default
         if column == "arrival" and default is None:
             return 0.0
@@ -145,11 +147,12 @@ _TABLES = (
 
 
 def _table_of(header: Collection[str], known: Sequence[_Table] = _TABLES) -> _Table:
-    """The one of whose own columns some are there, or the last one."""
+    # The first of these kinds of which one of its own columns is in the header, or the last kind.
     return next((each for each in known if not set(each.told).isdisjoint(header)), known[-1])
 
 
 def _column(field: str, cells: Sequence[Any], numbers: Sequence[int], of: _Table) -> list[Any]:
+    # Values of a column; ``numbers`` are the numbers of its rows, for errors.
     parse: Any = _CELLS.get(field, _float)
     blank = of.blank(field)
     plain = _PLAIN.get(parse)
@@ -173,7 +176,7 @@ def _column(field: str, cells: Sequence[Any], numbers: Sequence[int], of: _Table
 
 
 def _spread(fields: dict[str, list[Any]]) -> None:
-    """A time for each task, where some jobs of a column have a list of them and others a number."""
+    # A time for each task, where some jobs of a column have a list of them and others a number.
     for phase in ("map", "reduce"):
         times = fields.get(f"{phase}_seconds", [])
         if not any(isinstance(own, list) for own in times):
@@ -206,7 +209,7 @@ def _of_columns(columns: Sequence[tuple[str, Sequence[Any]]]) -> _Rows:
 
 
 def _between(header: str) -> str:
-    """What stands between cells: semicolons where the decimal comma is at home, and a header has none."""
+    # What stands between cells: semicolons (as where a comma is the decimal point), or commas.
     return ";" if ";" in header and "," not in header else ","
 
 
@@ -304,13 +307,13 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     Notes
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0], ``max_slots``
-    [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup`` (p, or rates
-    ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``), ``preferred`` [none], ``restart`` and
-    the other columns of restarts [s, 0] and ``user``, in any order. A blank cell means the default in
-    brackets. Times are numbers or ISO dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless they
-    have a zone). Commas separate cells of CSV, or semicolons if the header has no comma. If a name in CSV has
-    an apostrophe before one of ``= + - @``, the apostrophe is not part of the name (see `write_jobs`). Time
-    and memory are linear in the size of the table.
+    [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``: a job that ends after time t costs p),
+    ``speedup`` (p, or rates ``1;1.9;2.7``; linear), ``min_mode`` (``guarantee`` or ``start``), ``preferred``
+    [none], ``restart`` and the other columns of restarts [s, 0] and ``user``, in any order. A blank cell means
+    the default in brackets. Times are numbers or ISO dates such as ``2024-05-01T09:30`` (seconds since 1970;
+    UTC unless they have a zone). Commas separate cells of CSV, or semicolons if the header has no comma. If a
+    name in CSV has an apostrophe before one of ``= + - @``, the apostrophe is not part of the name (see
+    `write_jobs`). Time and memory are linear in the size of the table.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from malleable.traces.job_columns import Column, cells_of, trace_of_cells
 from malleable.traces.trace import Trace
 
 _STATES = {"Completed": "COMPLETED", "Failed": "FAILED", "Aborted": "FAILED", "Running": "RUNNING"}
-# Columns with the names of sacct, whose reader makes the trace.
+# Fields, and their names in Slurm's sacct, whose reader makes the trace.
 _TABLE = (
     Column("metadata/uid", "JobID"), Column("metadata/name", "JobName"), Column("metadata/namespace", "User"),
     Column("spec/queue", "Partition"), Column("metadata/creationTimestamp", "Submit"),
@@ -45,6 +45,7 @@ def _cpus(template: Any) -> int:
 
 
 def _volcano(job: Mapping[str, Any], cells: dict[str, str]) -> list[dict[str, str]]:
+    # A job of Volcano, which is rigid, as cells by sacct's names.
     tasks = job["spec"]["tasks"]
     slots = sum(_cpus(task.get("template", {})) * int(task.get("replicas", 1)) for task in tasks)
     ran = job.get("status", {}).get("runningDuration")
@@ -69,6 +70,7 @@ def _parse(job: Any) -> list[dict[str, str]]:
 def _waves(
     spec: Mapping[str, Any], status: Mapping[str, Any], cells: dict[str, str]
 ) -> list[dict[str, str]]:
+    # A job of Kubernetes as waves: pods that run at the same time, as cells by sacct's names.
     at_once = int(spec.get("parallelism", 1))
     pods = int(spec.get("completions", at_once))
     ended = [one for one in status.get("conditions", []) if one.get("type") == "Failed"]

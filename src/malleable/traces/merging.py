@@ -26,6 +26,7 @@ _UNSAID: dict[str, Any] = {
     "name": "job", "user": "", "program": "", "weight": 1.0, "deadline": np.inf, "finish": np.nan,
     "known": True, "sla": (), "lacking": "", "width": 1, "requested": np.nan, "memory": 0.0, "gpus": 0.0,
 }  # fmt: skip
+# columns of a phase: by run, and by job
 _RUNS = ("task", "start", "end", "width", "shuffled", "sorted")
 _OF_JOBS = ("tasks", "work", "bytes")
 
@@ -65,13 +66,13 @@ def merged(traces: Sequence[Trace]) -> Trace:
     return _taken(whole, _order(whole))
 
 
+# When it begins and ends: seconds after the first job, or dates; None: open.
 Window = tuple[str | None, str | None]
-"""When it begins and ends: seconds after the first job, or dates; None: open."""
 
 
 def between(trace: Trace, since: str | None, until: str | None) -> Trace:
     """The jobs that came from ``since`` to before ``until``, and with a warning what was left at ``since`` of
-    those that came before and had not ended: it comes at ``since``. ValueError for a table, for what is no
+    jobs that came before and had not ended: it comes at ``since``. ValueError for a table, for what is no
     time, for a date if the trace's clock has none, and if no job came."""
     if since is until is None:
         return trace
@@ -96,7 +97,7 @@ def between(trace: Trace, since: str | None, until: str | None) -> Trace:
 
 
 def _ends(trace: Trace) -> Floats:
-    """When each job, or the last of its flow, ended on the trace's clock; NaN where unknown."""
+    # When each job, or the last of its flow, ended on the trace's clock; NaN where unknown.
     found = recorded(trace, np.arange(len(trace)))
     if found is None:
         return np.full(len(trace), np.nan)
@@ -109,13 +110,14 @@ def _ends(trace: Trace) -> Floats:
 
 
 def _since(phase: Phase | None, first: float) -> Phase | None:
-    """A phase whose runs begin at ``first`` or later."""
+    # A phase whose runs begin at ``first`` or later.
     steps = {name: getattr(phase, name, None) for name in ("start", "shuffled", "sorted", "end")}
     cut = {name: np.maximum(own, first) for name, own in steps.items() if own is not None}
     return None if phase is None else replace(phase, **cut)
 
 
 def _at(trace: Trace, option: str, text: str) -> float:
+    # A time that the user gave, on the trace's clock.
     try:
         return float(trace.arrival[0]) + float(text) * trace.per_second
     except ValueError:
@@ -129,7 +131,7 @@ def _at(trace: Trace, option: str, text: str) -> float:
 
 
 def _column(traces: Sequence[Trace], own: Sequence[Any], unsaid: Any) -> Any:
-    """The columns of all traces one after another; None if none has it."""
+    # The columns of all traces one after another; None if none has it.
     if all(column is None for column in own):
         return None
     listed: list[Any] = []
@@ -140,6 +142,7 @@ def _column(traces: Sequence[Trace], own: Sequence[Any], unsaid: Any) -> Any:
 
 
 def _joined(traces: Sequence[Trace], name: str) -> Phase | None:
+    # One phase ("map" or "reduce") of all traces.
     phases = [getattr(trace, name) for trace in traces]
     if all(phase is None for phase in phases):
         return None
@@ -186,6 +189,7 @@ def _flows(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def _order(trace: Trace) -> Integers:
+    # Rows by arrival, without jobs that come once more.
     order = np.argsort(trace.arrival, kind="stable")
     if trace.flow is not None:  # flows have one arrival, and stay together
         return np.lexsort((trace.flow, trace.arrival))
@@ -208,6 +212,7 @@ def _order(trace: Trace) -> Integers:
 
 
 def _taken(trace: Trace, order: Integers) -> Trace:
+    # The trace with these rows only, in this order.
     changed: dict[str, Any] = {
         name: _picked(getattr(trace, name), order) for name in ("arrival", *_UNSAID)
     }
@@ -230,6 +235,8 @@ def _picked(column: Any, rows: Integers) -> Any:
 
 
 def _rows(offset: Integers, order: Integers) -> tuple[Integers, Integers]:
+    # Rows that belong to these jobs, and where each job's begin among them; job j had the rows
+    # ``offset[j]:offset[j + 1]``.
     length = np.diff(offset)[order]
     begins = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
     shift = np.repeat(offset[:-1][order] - begins[:-1], length)

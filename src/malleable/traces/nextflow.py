@@ -20,7 +20,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def _seconds(text: str) -> float:
-    """Of ``1h 2m 3s``, or of a number of milliseconds."""
+    # Seconds of ``1h 2m 3s``, or of a number of milliseconds.
     parts = _PART.findall(text)
     if parts:
         return sum(parse_number(number) * _UNITS[unit] for number, unit in parts)
@@ -32,7 +32,7 @@ def _moment(text: str) -> str:
 
 
 _STATES = {"NEW": "PENDING", "SUBMITTED": "PENDING", "ABORTED": "CANCELLED"}
-# Columns with the names of sacct, whose reader makes the trace.
+# Columns, and their names in Slurm's sacct, whose reader makes the trace.
 _TABLE = (
     Column("status", "State", lambda status: _STATES.get(status, status)),
     Column("process", "JobID"), Column("name", "JobID", lambda name: name.partition(" (")[0]),

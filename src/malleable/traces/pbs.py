@@ -21,13 +21,13 @@ _PAIR = re.compile(r"([\w.]+)=(.*?)(?= [\w.]+=|$)")
 
 
 def _nodes(text: str) -> str:
-    """Slots of ``2:ppn=8+1:ppn=4``."""
+    # Slots of ``2:ppn=8+1:ppn=4``.
     parts = [re.match(r"(\d+)?[^:+]*(?:.*?:ppn=(\d+))?", part) for part in text.split("+")]
     return f"{sum(int(found[1] or 1) * int(found[2] or 1) for found in parts if found)}"
 
 
-# PBS's columns with their names in sacct, whose reader makes the trace. _parse adds two of our own: Element,
-# the whole ID, and Tasks, how many tasks of the job may start one by one.
+# PBS's columns, and their names in Slurm's sacct, whose reader makes the trace. _parse adds two of our own:
+# Element, the whole ID, and Tasks, how many tasks of the job may start one by one.
 _TABLE = (
     Column("ctime", "Submit"), Column("start", "Start"), Column("end", "End"),
     Column("resources_used.walltime", "Elapsed"), Column("Resource_List.walltime", "Timelimit"),

@@ -1,4 +1,5 @@
-"""One phase of the jobs of a trace: tasks, their runs, and what follows from them."""
+"""One phase (map or reduce) of the jobs of a trace: tasks, their runs, and the work that follows from them. A
+run is an attempt at a task that succeeded; its steps are "start", "shuffled", "sorted" and "end"."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from malleable.validation import ALL_SLOTS
 
 _MOST_TASKS = 1 << 24  # most tasks that are listed one by one
 
+# An array, or None where the trace does not know it.
 Column: TypeAlias = Any
-"""An array, or None where the trace does not know it."""
 
 
 @by_value()
@@ -28,7 +29,7 @@ class Phase:
     Attributes
     ----------
     tasks : ndarray of int64, shape (J,)
-        Number of tasks, also those that are not listed; `ALL_SLOTS`: as many as there are slots.
+        Number of tasks, also of unlisted ones; `ALL_SLOTS`: as many as there are slots.
     work : ndarray of float64, shape (J,)
         Slot-seconds, where the file says them itself.
     bytes : ndarray of float64, shape (J,)
@@ -129,6 +130,7 @@ class Phase:
         return np.bincount(self.job, rows, len(self.offset) - 1).astype(np.float64)
 
     def _lengths(self, begin: Floats) -> Floats:
+        # Length of each run, its job's mean if unknown.
         length = self.end - begin
         known = ~np.isnan(length)
         total, count = self._sums(np.where(known, length, 0.0)), self._sums(known)
@@ -177,6 +179,7 @@ class Phase:
 
     @property
     def _places(self) -> Integers:
+        # Places of the tasks of all runs among the tasks of all jobs.
         before = np.cumsum(self.tasks) - self.tasks
         places: Integers = before[self.job] + self.task
         return places
@@ -197,6 +200,7 @@ def _offset(counts: Sequence[int] | Integers) -> Integers:
 
 
 def filled(begin: Floats, end: Floats) -> list[float]:
+    # Lengths of runs, their mean where unknown.
     length = end - begin
     known: Any = ~np.isnan(length)
     mean = math.fsum(length[known].tolist()) / int(known.sum()) if known.any() else 0.0

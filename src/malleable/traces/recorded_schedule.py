@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RecordedSchedule(NamedTuple):
     """The recorded schedule of some rows of a trace, in seconds of its clock: ``arrival``, ``start`` and
     ``end`` of jobs (NaN: unknown), the ``slots`` in use from each ``time`` on, and the ``most`` ever in
-    use, also by unended jobs outside the rows (`Trace.unended`)."""
+    use, also by jobs outside the rows and by jobs that still ran when the file was written."""
 
     arrival: Floats
     start: Floats
@@ -76,6 +76,7 @@ def recorded(trace: Trace, rows: Integers) -> RecordedSchedule | None:
 def in_use(
     moments: list[Floats], changes: list[Floats], per_second: float = 1.0
 ) -> tuple[Floats, Floats]:
+    # Slots in use over time, from changes of their number at these moments.
     time, change = np.concatenate([*moments, np.empty(0)]), np.concatenate([*changes, np.empty(0)])
     at, place = np.unique(time, return_inverse=True)
     return at / per_second, np.cumsum(np.bincount(place, change, len(at)))

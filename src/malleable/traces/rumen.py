@@ -1,7 +1,8 @@
-"""Rumen traces: Hadoop job histories down to single task attempts.
+"""Rumen traces: Hadoop's histories of jobs, with every attempt at every task.
 
-Format: JSON objects one after another, one a job, as written by Hadoop's Rumen (TraceBuilder);
-times are Unix milliseconds and -1 means unknown.
+Format: JSON objects one after another, one a job, as Hadoop's tool Rumen (TraceBuilder) writes them; times are
+Unix milliseconds and -1 means unknown. A *run* is an attempt that succeeded; reduce tasks copy ("shuffle") and
+sort before they reduce.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _objects(text: TextIO) -> Iterator[tuple[int, Any]]:
 
 
 def _amount(record: dict[str, Any], key: str, owner: str) -> float:
-    """A time [ms] or a number of bytes; NaN where it is unknown."""
+    # A time [ms] or a number of bytes; NaN where it is unknown.
     value = record.get(key)
     return math.nan if value in (None, -1) else amount_of(value, f"{owner}: {key}", _END)
 
@@ -98,7 +99,7 @@ def _times(attempt: dict[str, Any], steps: tuple[str, ...], owner: str) -> list[
 class _Phase(NamedTuple):
     tasks: int
     runs: list[_Run]
-    fetched: float
+    fetched: float  # bytes that all reduce tasks copied
 
 
 class _Job(NamedTuple):
@@ -156,7 +157,7 @@ def _phase(record: dict[str, Any], phase: str, job: str) -> _Phase:
 
 
 def _names(jobs: list[_Job]) -> Iterator[str]:
-    """Job ids; a folded trace repeats them, and from the second on they get a number."""
+    # Job ids; if a trace repeats an id, it gets a number from the second time on.
     seen: Counter[str] = Counter()
     for job in jobs:
         seen[job.name] += 1

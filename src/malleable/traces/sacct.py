@@ -15,8 +15,8 @@ tasks of one job, which arrives when the first of them was submitted. Jobs are r
 together or not at all. Elements of an array may start one by one. Times are ISO dates of the cluster's clock
 (or seconds since 1970), taken as if every day had 24 hours.
 
-Assumed: runs that have not ended take the job's mean time, and so do elements that wait (``123_[5-9%2]`` are
-five of them), on ReqCPUS CPUs each. A line stands for the lines of the same job ID before it (``sacct -D``).
+Assumed: runs that have not ended take the job's mean time. Elements that wait (``123_[5-9%2]`` are five of
+them) do, too, on ReqCPUS CPUs each. A line stands for the lines of the same job ID before it (``sacct -D``).
 No number of CPUs means one.
 
 Left out: steps (``123.batch``, ``123.extern``, ``123.0``); what was cancelled before it started; elements
@@ -51,7 +51,7 @@ _ELAPSED = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d\d(?:\.\d+)?)
 _UNKNOWN = frozenset(
     ("", "Unknown", "None", "N/A", "INVALID", "UNLIMITED", "PARTITION_LIMIT", "Partition_Limit")
 )
-_SAID = ("Timelimit", "TimelimitRaw")
+_LIMITS = ("Timelimit", "TimelimitRaw")
 _NAMES = re.compile(r"\w+(\t|[^\w\s]+)\w", re.ASCII)  # of two columns, with a delimiter
 _DELIMITERS = "|,;\t^:!"  # of a file without names
 _NOT_LISTED = r"(?![^\[\]]*\])"  # not within a list of elements
@@ -64,6 +64,7 @@ _LONGEST = 2.0**40  # s
 _GROUPS = ("Cluster", "Partition", "Account")
 _TEXTS = ("User", "JobName", *_GROUPS)
 _NEEDED = ("JobID", "Submit", "Start")
+# columns of free text, which may contain a delimiter
 _FREE = {"JobName", "AdminComment", "Comment", "SubmitLine", "SystemComment", "WorkDir"}
 _NEVER = "cancelled before it started"
 
@@ -75,12 +76,15 @@ def _looks(head: Head) -> bool:
 
 
 def _delimiter(line: str) -> str | None:
+    # What stands between the columns of a header; None if it is no header of sacct.
     sign = found[1] if (found := _NAMES.match(line)) else "|"
     cells = line.split(sign)
     return sign if "JobID" in cells and (sign == "|" or "Submit" in cells) else None
 
 
 class Element(NamedTuple):
+    """A part of a job that ran by itself: an element of an array, a component, or a job alone."""
+
     cluster: str
     job: str  # number of the job
     name: str
@@ -124,7 +128,7 @@ def _seconds(cells: dict[str, str], fields: tuple[str, str], unit: float = 1.0) 
 # Limits, resources and short times repeat from line to line.
 @lru_cache
 def _lasting(cell: str, unit: float) -> float:
-    """Seconds of ``1-02:03:04``, or of a number of units; NaN if it is neither."""
+    # Seconds of ``1-02:03:04``, or of a number of units; NaN if it is neither.
     if found := _ELAPSED.fullmatch(cell):
         days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
@@ -136,7 +140,7 @@ def _lasting(cell: str, unit: float) -> float:
 
 @lru_cache
 def _tres(told: str) -> dict[str, float]:
-    """What a run was given of each resource, by its name; of a type of GPUs, too."""
+    # What a run was given of each resource, by its name; of a type of GPUs, too.
     found: dict[str, float] = {}
     for name, number, unit in _TRES.findall(told):
         with suppress(ValueError):
@@ -145,7 +149,7 @@ def _tres(told: str) -> dict[str, float]:
 
 
 def _slots(cells: dict[str, str], tres: dict[str, float], slots_from: str | None) -> int:
-    """How many slots a run has: its CPUs, or so many of another resource."""
+    # How many slots a run has: its CPUs, or so many of another resource.
     if slots_from is not None:
         return max(0, math.ceil(min(tres.get(slots_from, 0.0), _MOST - 1.0)))
     for field in ("AllocCPUS", "NCPUS", "ReqCPUS"):
@@ -160,6 +164,7 @@ def _slots(cells: dict[str, str], tres: dict[str, float], slots_from: str | None
 
 
 def _elements(listed: str) -> int:
+    # How many elements of an array a list such as ``1,3,7-20:2%5`` has.
     count = 0
     for part in listed.partition("%")[0].split(","):
         if part.strip(".") == "":
@@ -172,7 +177,7 @@ def _elements(listed: str) -> int:
 
 
 def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
-    """A line by the names of columns, one of which may contain the delimiter."""
+    # A line by the names of columns, one of which may contain the delimiter.
     values = line.split(delimiter)
     if "[" in line:
         values = re.split(re.escape(delimiter) + _NOT_LISTED, line)
@@ -192,7 +197,7 @@ def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
 def element_of(
     cells: dict[str, str], slots_from: str | None = None, *, apart: bool = True
 ) -> Element | None:
-    """What a record says, by the names of sacct's columns; None of a step.
+    """A record by the names of sacct's columns; None of a step.
 
     ``apart``: whether an ID tells elements and steps apart; if not, it is any text, and a column ``Tasks`` says
     how many tasks the job has that may start one by one.
@@ -223,12 +228,13 @@ def element_of(
     return Element(
         cells.get("Cluster", ""), job, cells.get("Element", cells["JobID"]), lacking,
         tuple([cells.get(field, "") for field in _TEXTS]),
-        (submit, start, end, ended, tasks, width, element is None, _seconds(cells, _SAID, 60.0) or math.nan,
+        (submit, start, end, ended, tasks, width, element is None, _seconds(cells, _LIMITS, 60.0) or math.nan,
          tres.get("mem", 0.0) / each, gpus),
     )  # fmt: skip
 
 
 def _times(cells: dict[str, str]) -> tuple[float, float, float, str]:
+    # Start and end, the end with suspensions, and why one of them is unknown.
     start, ended = _moment(cells, "Start"), _moment(cells, "End")
     elapsed = _seconds(cells, ("ElapsedRaw", "Elapsed"))
     state = cells.get("State", "").partition(" ")[0]
@@ -336,7 +342,7 @@ def trace_of(file: File, elements: Iterable[Element], groups: Iterable[str] = _G
 
 
 def _widths(begin: Integers, tasks: Floats, width: Floats, together: Floats) -> Integers:
-    """How many tasks of each job start together, by the elements that have tasks if some have."""
+    # How many tasks of each job start together, by the elements that have tasks if some have.
     total = np.add.reduceat(tasks, begin)
     out = (tasks == 0.0) & np.repeat(total > 0.0, np.diff(begin, append=len(tasks)))
     least = np.minimum.reduceat(np.where(out, np.inf, width), begin)

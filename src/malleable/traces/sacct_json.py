@@ -15,7 +15,7 @@ from malleable.traces.trace import Trace
 
 
 def _number(value: Any) -> str:
-    """A number, or one of Slurm's ``{"set": ..., "infinite": ..., "number": ...}``; "" if it is not set."""
+    # A number, or one of Slurm's ``{"set": ..., "infinite": ..., "number": ...}``; "" if it is not set.
     if isinstance(value, dict):
         value = value.get("number") if value.get("set") and not value.get("infinite") else None
     return f"{value}" if isinstance(value, int) and not isinstance(value, bool) else ""
@@ -27,7 +27,7 @@ def _moment(value: Any) -> str:
 
 
 def _tres(given: Any) -> str:
-    """What it was given of each resource, as tables of sacct have it."""
+    # What it was given of each resource, as tables of sacct have it.
     listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
     names = ["/".join(filter(None, (one.get("type"), one.get("name")))) for one in listed]
     counts = [_number(one.get("count")) for one in listed]
@@ -35,7 +35,7 @@ def _tres(given: Any) -> str:
     return ",".join(f"{name}={count}{'M' * (name == 'mem')}" for name, count in pairs if count)
 
 
-# Columns with the names of sacct, whose reader makes the trace.
+# Fields, and their names in sacct's tables, whose reader makes the trace.
 _TABLE = (
     Column("cluster", "Cluster"), Column("association/cluster", "Cluster"),
     Column("user", "User"), Column("association/user", "User"),
@@ -56,7 +56,7 @@ _PARTS = (
 
 
 def _parse(job: Any) -> list[dict[str, str]]:
-    """A job by the names of sacct's columns."""
+    # A job by the names of sacct's columns.
     if not isinstance(job, dict) or "time" not in job:
         raise ValueError("not a job of sacct --json (squeue and scontrol do not tell its times)")
     cells = {"Start": "Unknown", **cells_of(job, _TABLE)}

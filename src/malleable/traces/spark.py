@@ -7,7 +7,7 @@ Taken: a Spark job is a flow, which arrives at the submission of ``SparkListener
 (``Stage Infos``: ``Stage ID``, ``Parent IDs``, ``Number of Tasks``) are its jobs. A ``SparkListenerTaskEnd``
 of reason ``Success`` is a run of a task. The application's user and name (program).
 
-Assumed: a task takes one slot, whatever ``spark.task.cpus`` says. A stage that several jobs list belongs to
+Assumed: a task takes one slot, also if ``spark.task.cpus`` says more. A stage that several jobs list belongs to
 the first of them. A stage without a task's end, in a job that ended, was skipped, as Spark does where its
 output was there; nothing waits for it. Tasks of a completed stage whose ends the log lacks take the stage's
 mean time.
@@ -55,14 +55,16 @@ class _Stage:
         self.tasks = 0
         self.parents: list[int] = []
         self.completed = False
+        # Runs: task, start, end [ms], how many tasks together.
         self.runs: list[tuple[int, float, float, float]] = []
-        self.done: set[int] = set()
+        self.done: set[int] = set()  # tasks that have succeeded
         # The last attempt, which ran the tasks that had not succeeded; and for each task that had,
         # the number of other tasks before it. So the k-th of them is found without a list of all.
         self.attempt = 0
         self.before: list[int] = []
 
     def task_of(self, attempt: int, index: int) -> int:
+        # The task with this index in an attempt at the stage.
         if attempt == 0 or attempt != self.attempt:
             return index
         return index + bisect_right(self.before, index)
@@ -77,6 +79,8 @@ class _Job:
 
 
 class _Log:
+    """What the lines of a log have said; each kind of event has a method."""
+
     def __init__(self) -> None:
         self.user = self.program = ""
         self.jobs: dict[int, _Job] = {}
@@ -157,6 +161,7 @@ class _Log:
         stage.runs.append((task, start, end, 1.0))
 
     def flow(self, job: _Job) -> Flow | None:
+        # A job with its stages; None if it failed, ran nothing, or the log does not follow it to its end.
         stages = {stage: self.stages[stage] for stage in sorted(job.stages)}
         if job.result is None and not all(stage.completed for stage in stages.values()):
             return None
@@ -186,6 +191,7 @@ _EVENTS = {
 
 
 def _info(info: Any) -> tuple[int, int, int, list[int]]:
+    # Number, attempt, number of tasks and parents of a stage.
     of_kind(info, dict, "Stage Info = {}: not an object")
     parents = [_whole(parent, "Parent IDs") for parent in list_of(info, "Parent IDs", object)]
     return (
@@ -197,7 +203,7 @@ def _info(info: Any) -> tuple[int, int, int, list[int]]:
 
 
 def _with_the_rest(stage: _Stage) -> list[tuple[float, float, float, float]]:
-    """A stage's runs, and unknown ones for the tasks that have none: one for neighbours together."""
+    # A stage's runs, and unknown ones for the tasks that have none: one for neighbours together.
     runs: list[tuple[float, float, float, float]] = list(stage.runs)
     last = -1
     for task in (*sorted(stage.done), stage.tasks):

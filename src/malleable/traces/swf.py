@@ -31,7 +31,7 @@ from malleable.traces.sacct import Element, trace_of
 from malleable.traces.trace import Trace
 from malleable.validation import shown
 
-_FIELDS = 18
+_FIELDS = 18  # numbers of a line
 _LATEST = 2.0**50  # s
 _MOST = 2.0**31  # processors
 _MOST_KILOBYTES = 2.0**40
@@ -58,8 +58,8 @@ def _is_number(cell: str) -> bool:
 
 
 def _parse(line: str, taken: set[float], sizes: dict[str, int]) -> list[float] | None:
-    """The numbers of a line, whose first is ``taken`` then; None of a part of a job, or of a comment, which may
-    say one of the ``sizes`` of the machine."""
+    # The numbers of a line, whose first is ``taken`` then; None of a part of a job, or of a comment, which may
+    # say one of the ``sizes`` of the machine.
     if line.startswith(";"):
         if said := _SIZE.match(line):
             sizes[said[1]] = int(said[2])
@@ -96,6 +96,7 @@ def _check(numbers: list[float], cells: list[str]) -> None:
 
 
 def _element(job: list[float]) -> Element:
+    # A job as the reader of sacct (Slurm's table of ended jobs) takes it.
     submit, wait, run = job[1:4]
     slots = job[4] if job[4] > 0.0 else max(job[7], 0.0)
     start = submit + max(wait, 0.0)

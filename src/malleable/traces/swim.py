@@ -1,4 +1,5 @@
-"""SWIM traces: jobs of Facebook's Hadoop clusters, known by their bytes only.
+"""SWIM traces (Statistical Workload Injector for MapReduce): jobs of Facebook's Hadoop clusters, known by their
+bytes only.
 
 Source: Chen et al., "The case for evaluating MapReduce performance using workload suites" (MASCOTS 2011).
 Tab-separated lines without a header: name, submit time [s], gap to the previous submit [s], map input
@@ -34,7 +35,7 @@ def _looks(head: Head) -> bool:
 
 
 def _parse(line: str) -> tuple[str, list[float]]:
-    """Name and the five numbers of a line; ValueError says what is wrong with it."""
+    # Name and the five numbers of a line; ValueError says what is wrong with it.
     cells = line.split("\t")
     if len(cells) < 1 + len(_FIELDS):
         raise ValueError(f"{len(cells)} tab-separated fields, expected at least 6")

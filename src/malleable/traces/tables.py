@@ -1,4 +1,5 @@
-"""Tables of one model as traces, so that other models can use them; and flows of stages that ran."""
+"""Traces made of other things than a log: of a table of jobs of one model, so that other models can use it; and
+of flows (graphs of jobs) whose stages ran."""
 
 from __future__ import annotations
 
@@ -63,6 +64,8 @@ class Stage(NamedTuple):
 
 
 class Flow(NamedTuple):
+    """A graph of jobs, here called stages."""
+
     name: str
     arrival: float  # on the trace's clock
     stages: Sequence[Stage]
@@ -77,7 +80,7 @@ def checked_parents(stages: Sequence[Stage]) -> None:
 
 
 def trace_of_stages(flows: Sequence[Flow], user: str = "", program: str = "", **more: Any) -> Trace:
-    """The trace of these flows, by arrival; ties as they stand."""
+    """The trace of these flows, by arrival; equal arrivals in the given order."""
     flows = sorted(flows, key=lambda flow: flow.arrival)
     stages = [stage for flow in flows for stage in flow.stages]
     tasks, runs = [stage.tasks for stage in stages], [stage.runs for stage in stages]

@@ -1,4 +1,4 @@
-"""A trace: what a file knows of jobs, and tables of every model made of it."""
+"""A trace: what a file says of recorded jobs. Its converters make tables of every model of it."""
 
 from __future__ import annotations
 

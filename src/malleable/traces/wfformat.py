@@ -1,4 +1,4 @@
-"""WfFormat: runs of scientific workflows, one flow a file.
+"""WfFormat: recorded runs of scientific workflows as JSON, one flow (graph of jobs) a file.
 
 Versions 1.5 and 1.6 keep what a task is (``workflow.specification.tasks``) apart from how it ran
 (``workflow.execution.tasks``); 1.4 has both in ``workflow.tasks``. Parents and children are named by

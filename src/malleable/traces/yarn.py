@@ -3,8 +3,8 @@
 Format: https://hadoop.apache.org/docs/stable/hadoop-yarn/hadoop-yarn-site/ResourceManagerRest.html.
 
 Taken: id, user, name, queue, state, startedTime (submission), launchTime, finishedTime, vcoreSeconds. An
-application is a malleable job whose work is its vcoreSeconds, in as many equal tasks as it had slots in the
-mean, rounded up, all begun at its launch. Left out: memory, containers, attempts.
+application is a malleable job whose work is its vcoreSeconds, in as many equal tasks as it had slots on
+average, rounded up, all begun at its launch. Left out: memory, containers, attempts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from malleable.traces.job_columns import Column, cells_of, of_ms, trace_of_cells
 from malleable.traces.trace import Trace
 
 _STATES = {"FINISHED": "COMPLETED", "KILLED": "CANCELLED", "FAILED": "FAILED", "RUNNING": "RUNNING"}
-# Columns with the names of sacct, whose reader makes the trace.
+# Fields, and their names in Slurm's sacct, whose reader makes the trace.
 _TABLE = (
     Column("id", "JobID"), Column("user", "User"), Column("name", "JobName"), Column("queue", "Partition"),
     Column("state", "State", lambda state: _STATES.get(f"{state}", "PENDING")),

@@ -1,7 +1,5 @@
-"""What people see of a result: explanations, tables, pictures, files.
-
-`malleable.display` imports it for `explain`, `to_frame`, `plot` and `to_dict` of results.
-"""
+"""Views of results: explanations, tables, pictures, files. Results import this package when `explain`,
+`to_frame`, `plot` or `to_dict` is called (`malleable.display`)."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""How to show moments: up to 100,000 s, about a day, with four digits or to the second. Beyond (Unix times,
-say) as seconds after ``now``: ``+12.5``; ``now`` is stated once, as a date if it looks like a Unix time.
-JSON and CSV keep absolute times in full."""
+"""How to show moments: up to 100,000 s, about a day, with four digits or to the second. Later moments (such as
+Unix times) are shown as seconds after ``now``: ``+12.5``; ``now`` is stated once, as a date if it looks like a
+Unix time. JSON and CSV keep absolute times in full."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNIX = 1e9, 1e10  # range of Unix time stamps: 2001 to 2286
 
 
 def _date(moment: float) -> str | None:
-    """Date and time of a number in the range of Unix times, None for others."""
+    # Date and time of a number in the range of Unix times, None for others.
     if not _UNIX[0] <= moment < _UNIX[1]:
         return None
     return f"{datetime.fromtimestamp(moment, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
@@ -33,6 +33,8 @@ def moment_text(moment: float) -> str:
 
 @dataclass(frozen=True)
 class Clock:
+    """Shows moments after ``origin`` [s]; 0: in full."""
+
     origin: float = 0.0
 
     @classmethod
@@ -61,8 +63,7 @@ class Clock:
         return f"time [s after {_date(self.origin) or moment_text(self.origin)}]"
 
     def note(self, now: float | None = None) -> str | None:
-        """What tables say once about their times; None if times need no note. ``now`` has been shown
-        already."""
+        """A sentence for a table about its times; None if they need none. ``now`` has been shown already."""
         if not self.origin:
             return None
         start = "now" if self.origin == now else moment_text(self.origin)

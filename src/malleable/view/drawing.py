@@ -1,4 +1,5 @@
-"""matplotlib, imported when a picture is wanted; figures without windows or global state."""
+"""Figures of matplotlib, which is imported when a picture is wanted; without windows or global state. Policies
+have the same colours in all pictures."""
 
 from __future__ import annotations
 
@@ -61,6 +62,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def _shown(figure: Any) -> tuple[bytes, dict[str, int]]:
+    # The figure for notebooks, as wide as its size in inches says.
     width, height = figure.get_size_inches()
     return image_bytes(figure, "figure.png"), {
         "width": round(_SCREEN * width),

@@ -1,4 +1,5 @@
-"""How fast this machine decides: the latency of an epoch by policy, objective and number of jobs.
+"""How fast this machine decides: the latency of an epoch (an object that decides in a loop) by policy,
+objective and number of jobs.
 
 Instances with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1): (a) twice as many
 slots as jobs, minima 1, maxima uniform on 1 to 64; (b) a tenth as many slots as jobs, no minima, maxima all
@@ -26,23 +27,23 @@ from malleable.policies import policy_of
 from malleable.validation import check_whole
 from malleable.view.text import Column, Table, columns_table, wall_time
 
+# Fraction of the jobs that leave, arrive or change between two decisions.
 SHARE = 0.01
-"""Fraction of the jobs that leave, arrive or change between two decisions."""
 
 _SEED = 1
-_FEW = 10  # jobs
+_FEW = 10  # jobs of the first, untimed decision
 _WARM = 3  # decisions at the start that are not timed
 _QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999, "worst": 1.0}
 _DUE = (1.0, 40.0)  # deadlines, as multiples of the time on one slot
 
+# What the instances are, in words.
 INSTANCES = {
     "a": "2 slots a job, minima of 1",
     "b": "10 jobs a slot, no minima or maxima",
     "c": "10 jobs a slot, no minima, held for 5 s",
 }
-"""What the instances are, in words."""
 
-_HELD = {"c": 5.0}  # seconds
+_PERIOD = {"c": 5.0}  # seconds for which slots are held; other instances decide at every change
 
 
 def instance_a(jobs: int) -> tuple[Jobs, int]:
@@ -118,8 +119,8 @@ def _measured(case: Case, epochs: int) -> dict[str, Any]:
 
 
 class DecisionStream:
-    """An epoch on instance "a" or "b" whose jobs come, go and change. ``change_seconds`` is the wall-clock time
-    of the last change, without the time of drawing it."""
+    """An epoch on an instance whose jobs come, go and change. ``change_seconds`` is the wall-clock time of the
+    last change, without the time of drawing random numbers."""
 
     def __init__(
         self, instance: str, jobs: int, objective: str = "sum:response", policy: str = "flex"
@@ -134,19 +135,21 @@ class DecisionStream:
         self.change_seconds = 0.0
         self._rng = np.random.default_rng(_SEED + 1)
         kind = parse_objective(objective).kind()
+        # whether the objective needs deadlines, or its penalties do not just grow with time
         self._due = kind is None or kind.needs_deadline or not kind.steady
         if self._due:
             times = np.random.default_rng(_SEED + 2).uniform(*_DUE, jobs)
             self.jobs = self.jobs._replaced(deadline=self.jobs.work * times)
         self._each = min(max(1, round(jobs * SHARE / 3)), jobs)
         self._work = self.jobs.work.copy()
-        held = _HELD.get(instance, 0.0)
-        self._step = held or 1.0
-        self._epoch = Epoch(self.slots, objective, policy, period=held)
+        period = _PERIOD.get(instance, 0.0)
+        self._step = period or 1.0  # seconds between two decisions
+        self._epoch = Epoch(self.slots, objective, policy, period=period)
         self._ids = self._epoch.add(self.jobs)
         self._epoch.decide(self.now)
 
     def change(self) -> None:
+        # Let time pass: some jobs go, come and change.
         jobs, rng, each = self.jobs, self._rng, self._each
         self.now += self._step
         rows = rng.permutation(len(jobs))

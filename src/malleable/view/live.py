@@ -1,4 +1,5 @@
-"""Live runs for people: how far jobs are, when they are expected to end, and what failed."""
+"""Live runs for people, as tables and lines of text: how far jobs are, when they are expected to end, and what
+failed."""
 
 from __future__ import annotations
 
@@ -29,12 +30,12 @@ from malleable.view.text import (
     wall_time,
 )
 
+# Head of the column of tasks that did not end well.
 NOT_DONE = "not done"
-"""Head of the column of tasks that did not end well."""
 
 
+# Head of the column of backup tasks.
 BACKUPS = "backups won"
-"""Head of the column of backup tasks."""
 
 
 def backups_text(job: JobStatus | JobState) -> str:
@@ -48,6 +49,7 @@ def time_text(seconds: float) -> str:
 
 
 def end_text(end: float, early: float, late: float) -> str:
+    # An expected end with its bounds, with as many digits as they allow.
     if math.isnan(end):
         return "?"
     wide = math.isfinite(late - early) and late > early
@@ -65,6 +67,7 @@ def _expected(end: ExpectedEnd) -> str:
 
 
 def task_text(seconds: float, spread: float) -> str:
+    # Mean seconds of a task, and their standard error if it is not 0.
     if not seconds:
         return "?"
     digits = min(max(0, 1 - math.floor(math.log10(spread or seconds))), 6)
@@ -102,7 +105,13 @@ _COLUMNS: list[Column] = [
     ("end [s]", lambda job: end_text(job.end, job.early, job.late) if _has_end(job) else ""),
     ("deadline [s]", lambda job: _deadline(job) + (f", {job.risk}" if job.risk else "")),
 ]
-_SPARE = ("why", "user", "retried", BACKUPS, "task [s]")
+_SPARE = (
+    "why",
+    "user",
+    "retried",
+    BACKUPS,
+    "task [s]",
+)  # columns that a narrow terminal leaves out
 
 
 def _style(head: str, job: JobStatus) -> str:
@@ -212,6 +221,7 @@ def _left_between(early: float, late: float) -> str:
 
 
 def bar(share: float, width: int, plain: bool) -> str:
+    # A progress bar of so many columns; ``plain``: of ASCII characters.
     full = int(share * width)
     return ("#" * full).ljust(width, ".") if plain else "\u2588" * full + "\u2591" * (width - full)
 
@@ -227,6 +237,7 @@ def plan_json(jobs: Sequence[Job], expected: Sequence[ExpectedEnd]) -> list[dict
 
 
 _JOURNAL = ".malleable/journal.sqlite"  # the default journal
+# parts of a command that change the shell that runs it
 _CHANGES = re.compile(
     r"\b(exit|exec|cd|set|shift|trap|umask|ulimit|export|unset|return|read)\b|(^|[\s;&|(])\w+="
 )
@@ -269,7 +280,7 @@ def failure_lines(failure: Failure) -> list[str]:
 
 
 def _as_written(command: str) -> str:
-    """A command as you can paste it here: without the folder and a shell's parentheses."""
+    # A command as you can paste it here: without the folder and a shell's parentheses.
     own = command
     with suppress(OSError):  # this folder is gone
         own = command.removeprefix(f"cd {quoted(str(Path.cwd()))} && ")

@@ -1,4 +1,4 @@
-"""What notebooks show of tables, plans, decisions, results and epochs: a line and small tables."""
+"""HTML for notebooks of tables, plans, decisions, results and epochs: a line and small tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every option by name as a page: of policies, the scheduler and the simulated cluster, and of converters."""
+"""The page ``docs/options.md``: every option by name, of policies, the scheduler, the simulated cluster, and of
+converters (functions that make jobs from a trace)."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def _values(row: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    """Powers of ten and two from 10^6 on as powers, which are easier to read."""
+    # Powers of ten and two from 10^6 on as powers, which are easier to read.
     if value < 1e6 or math.isinf(value):
         return f"{value:g}"
     short = f"{value:.0e}".replace("e+", "e")

@@ -1,4 +1,5 @@
-"""Why every job, or flow, gets its slots: one line each."""
+"""Explanations of plans and of periodic decisions (which hold for a period): why each job, or flow, gets its
+slots, one line each."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
             )
         else:
             now = int(plan.slots[row])
-            task = _Task(
+            job = _Job(
                 int(jobs.min_slots[row]),
                 int(jobs.max_slots[row]),
                 float(jobs.work[row]),
@@ -73,7 +74,7 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
                 plan.min_mode == "gang" and not promises.ignores_minima
             )
             how = _How(promises, at_once, scaled, jobs.speedup is not None)
-            reason = _reason(task, how, now, place[row])
+            reason = _reason(job, how, now, place[row])
             story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now, clock)}"
             if row in restarting:
                 story += f", works from {clock.text(restarting[row])} s"
@@ -83,7 +84,7 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
 
 
 def _restarting(plan: Plan) -> dict[int, float]:
-    """When jobs begin to work that a change of their slots keeps from it now."""
+    # When jobs begin to work that a change of their slots keeps from it now.
     works = plan.pieces.get("works_from")
     if works is None:
         return {}
@@ -92,8 +93,9 @@ def _restarting(plan: Plan) -> dict[int, float]:
 
 
 def periodic_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch) -> Iterator[str]:
-    """One line for each of these rows of a periodic decision; ``shown`` is the core's explanation. O(rows),
-    and O(J) for places in the order."""
+    """One line for each of these rows of a periodic decision; ``shown`` is from the core: work left, rate,
+    minimum, maximum and deadline of each row, and the sum of all minima. O(rows), and O(J) for places in the
+    order."""
     left, rate, low, high, deadline, minima = shown
     period, now, clock = epoch._core.period, decision.now, Clock.of(decision.now)
     promises = policy_of("jobs", epoch._policy)
@@ -102,21 +104,23 @@ def periodic_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch)
     by_id = np.argsort(line, kind="stable")
     ids = decision.ids[rows]
     at = by_id[np.searchsorted(line, ids, sorter=by_id) % max(len(line), 1)] if len(line) else ids
-    for k, (job, slots) in enumerate(zip(ids.tolist(), decision.slots[rows].tolist(), strict=True)):
-        place = f"place {at[k] + 1} of {len(line)}" if len(line) and line[at[k]] == job else "last"
-        task = _Task(int(low[k]), int(high[k]), float(left[k]), epoch.slots, period)
+    for k, (name, slots) in enumerate(
+        zip(ids.tolist(), decision.slots[rows].tolist(), strict=True)
+    ):
+        place = f"place {at[k] + 1} of {len(line)}" if len(line) and line[at[k]] == name else "last"
+        job = _Job(int(low[k]), int(high[k]), float(left[k]), epoch.slots, period)
         at_once = epoch._min_mode == "start" or (
             epoch._min_mode == "gang" and not promises.ignores_minima
         )
         how = _How(promises, at_once, scaled, bool(rate[k] != slots))
-        story = f"{counted(slots, 'slot')} now ({_reason(task, how, slots, place)})"
+        story = f"{counted(slots, 'slot')} now ({_reason(job, how, slots, place)})"
         rest = float(left[k] - period * rate[k])
         if rest > 1e-9 * left[k]:
             story += f"; {number(rest)} slot-seconds left at {clock.text(now + period)} s"
         else:
             end = now + float(left[k] / rate[k])
             story += f"; ends at {clock.text(end)} s{_lateness(end, float(deadline[k]))}"
-        yield f"{job}: {story}"
+        yield f"{name}: {story}"
 
 
 def _flow_lines(plan: FlowPlan, chosen: Iterable[int]) -> Iterator[str]:
@@ -142,7 +146,9 @@ def _flow_lines(plan: FlowPlan, chosen: Iterable[int]) -> Iterator[str]:
         yield f"{printable(flows.name[row])}: {story}; {_cost(plan, row, end)}"
 
 
-class _Task(NamedTuple):
+class _Job(NamedTuple):
+    """A job's limits and its work, the slots of all jobs, and the period of decisions [s]; 0: none."""
+
     low: int
     high: int
     work: float
@@ -151,7 +157,8 @@ class _Task(NamedTuple):
 
 
 class _How(NamedTuple):
-    """How slots are given: what the policy promises, and what holds for all jobs."""
+    """How slots are given: what the policy promises; whether a job has its minimum or none (``at_once``),
+    minima were ``scaled`` down, and speed-ups are not linear (``curved``)."""
 
     promises: Policy
     at_once: bool
@@ -159,19 +166,20 @@ class _How(NamedTuple):
     curved: bool
 
 
-def _reason(task: _Task, how: _How, now: int, place: str) -> str:
+def _reason(job: _Job, how: _How, now: int, place: str) -> str:
+    # Why a job has so many slots ``now``; ``place``: its place in the order, in words.
     promises = how.promises
     share = "a weighted share" if promises.shares == "weighted" else "an equal share"
-    if now >= min(task.high, task.capacity):
-        return "its maximum" if task.high <= task.capacity else "all there are"
-    if task.period > 0.0 and now * task.period >= task.work * (1 - 1e-9):
-        return f"it ends within the {number(task.period)} s that they are held"
+    if now >= min(job.high, job.capacity):
+        return "its maximum" if job.high <= job.capacity else "all there are"
+    if job.period > 0.0 and now * job.period >= job.work * (1 - 1e-9):
+        return f"it ends within the {number(job.period)} s that they are held"
     if how.scaled:
-        return f"its minimum of {task.low:,}, scaled to what there is"
+        return f"its minimum of {job.low:,}, scaled to what there is"
     if now == 0:
-        whole = how.at_once and task.low > 1
-        return f"waits for {task.low:,} at once, {place}" if whole else f"waits, {place}"
-    if now == task.low and (how.at_once or not promises.ignores_minima):
+        whole = how.at_once and job.low > 1
+        return f"waits for {job.low:,} at once, {place}" if whole else f"waits, {place}"
+    if now == job.low and (how.at_once or not promises.ignores_minima):
         return f"its minimum; {share} is less" if promises.shares else f"its minimum, {place}"
     return share if promises.shares else _part(how, place)
 
@@ -182,6 +190,7 @@ def _part(how: _How, place: str) -> str:
 
 
 def _next(own: Steps, now: int, clock: Clock) -> str:
+    # The next change of a job's slots; ``own``: its slots over time.
     coming = own.between(1 if now else 0, len(own.job))
     if not len(coming.job):
         return "keeps them" if now else "runs for a moment only"

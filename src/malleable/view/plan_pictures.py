@@ -1,7 +1,7 @@
-"""Plans as pictures. A packing has time on x, slots on y, and a coloured block for each job; jobs that end last
-are at the bottom, so that blocks keep their place as long as possible. Many jobs are drawn in groups, with
-the mean of their slots in small steps of time. Flows have a row for each job, and precedence as arrows; a bar
-is as high as the job's share of its own maximum."""
+"""Plans as pictures. A packing (how jobs fill the slots over time) has time on x, slots on y, and a coloured
+block for each job; jobs that end last are at the bottom, so that blocks keep their place as long as possible.
+Many jobs are drawn in groups, with the mean of their slots in small steps of time. Flows (graphs of jobs) have
+a row for each job, and precedence as arrows; a bar is as high as the job's share of its own maximum."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from malleable.view.drawing import label_times, new_figure, picture
 from malleable.view.plan_tables import plan_clock, slots_over_time
 from malleable.view.text import counted, number, percent, printable
 
-_MOST_BANDS = 200
-_MOST_INTERVALS = 2000
+_MOST_BANDS = 200  # blocks of a packing; a band is a job, or a group of jobs if there are more
+_MOST_INTERVALS = 2000  # of time; with more, means over equal intervals are drawn
 _NAMED = 20  # with more jobs, colours show the place in the order instead of the job
-MET, MISSED = "#444444", "#c1121f"
+MET, MISSED = "#444444", "#c1121f"  # colours of deadlines
 
 
 @picture
@@ -95,8 +95,7 @@ def title_of(plan: Plan | FlowPlan) -> str:
 
 
 def _stack(plan: Plan) -> tuple[Floats, Floats, Integers]:
-    """Moments, the slots of each band between them, and each job's band; the last to end is at the
-    bottom."""
+    # Moments, the slots of each band between them, and each job's band; the last to end is at the bottom.
     jobs = len(plan.jobs)
     layer = np.argsort(np.lexsort((-np.argsort(plan.order), -plan.completion)))
     band = layer * _MOST_BANDS // jobs if jobs > _MOST_BANDS else layer
@@ -119,7 +118,7 @@ def _stack(plan: Plan) -> tuple[Floats, Floats, Integers]:
 
 
 def _colors(plan: Plan, band: Integers) -> npt.NDArray[Any]:
-    """The colour of each band: few jobs have one each, many a scale along the order."""
+    # The colour of each band: few jobs have one each, many a scale along the order.
     import matplotlib as mpl
 
     place: Integers = np.argsort(plan.order)
@@ -149,7 +148,7 @@ def _draw_scale(axes: Any, plan: Plan) -> None:
 def _name_blocks(
     axes: Any, plan: Plan, time: Floats, height: Floats, band: Integers, colors: Any
 ) -> list[Any]:
-    """Names inside blocks that are large enough; keys of the others for the legend."""
+    # Names inside blocks that are large enough; keys of the others for the legend.
     from matplotlib.patches import Patch
 
     box, point = axes.get_window_extent(), axes.figure.dpi / 72
@@ -184,7 +183,7 @@ def _name_blocks(
 
 
 def _draw_deadlines(axes: Any, plan: Plan, clock: Clock) -> list[Any]:
-    """Deadlines as marks above the slots: dark if met, red if missed. Returns their keys, with counts."""
+    # Deadlines as marks above the slots: dark if met, red if missed. Returns their keys, with counts.
     deadline, few = plan.jobs.deadline, len(plan.jobs) <= _NAMED
     has = np.isfinite(deadline)
     met = plan.completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))
@@ -200,7 +199,7 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock) -> list[Any]:
 
 
 _MOST_ROWS = 400  # beyond that, a row per flow and no arrows
-_NAMED_FLOWS = 60
+_NAMED_FLOWS = 60  # with more, rows have no names
 
 
 @picture
@@ -262,7 +261,7 @@ def draw_flows(plan: FlowPlan, *, title: str | None = None) -> Any:
 
 
 def _rows(plan: FlowPlan, single: bool) -> tuple[Integers, list[int]]:
-    """Rows of jobs from the top, flows in their order, their jobs by start; where each flow begins."""
+    # Rows of jobs from the top, flows in their order, their jobs by start; where each flow begins.
     flows = plan.flows
     row = np.zeros(len(flows.work), dtype=np.int64)
     edges = [0]

@@ -1,4 +1,5 @@
-"""Plans of jobs and of flows as people exchange them (JSON, CSV of pieces, data frame), in lines, as steps."""
+"""Plans of jobs and of flows (graphs of jobs) as people exchange them: JSON, data frame, lines, and CSV of
+pieces. A piece is an interval in which a job has the same slots; pieces of one job may overlap and add up."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ def _ordered(plan: Plan | FlowPlan) -> tuple[str, Sequence[str]]:
     return ("flow", plan.flows.name) if isinstance(plan, FlowPlan) else ("job", plan.jobs.name)
 
 
-def _held(plan: FlowPlan) -> Any:
-    held = np.bincount(plan.flows.flow, weights=plan.slots, minlength=len(plan.flows))
-    return held.astype(np.int64)
+def _flow_slots(plan: FlowPlan) -> Any:
+    slots = np.bincount(plan.flows.flow, weights=plan.slots, minlength=len(plan.flows))
+    return slots.astype(np.int64)
 
 
 def _rows(**columns: Any) -> list[dict[str, Any]]:
@@ -116,7 +117,7 @@ def plan_columns(plan: Plan | FlowPlan) -> list[Column]:
     ends, slots = plan.completion, plan.slots
     start: list[Column] = [("start [s]", lambda row: clock.text(plan.start[order[row]]))]
     if isinstance(plan, FlowPlan):
-        ends, slots, start = plan.flow_completion, _held(plan), []
+        ends, slots, start = plan.flow_completion, _flow_slots(plan), []
     return [
         (f"{noun}, by order", lambda row: names[order[row]]),
         ("slots now", lambda row: f"{slots[order[row]]:,}"),

@@ -1,6 +1,8 @@
-"""Simulations for people and machines: policies side by side, and where one loses to another.
+"""Simulations for people (tables) and machines (JSON): policies side by side, and for which sizes of jobs one
+loses to another.
 
-One run, several seeds with confidence intervals, a grid of points: the same tables and the same JSON.
+One run, several seeds with confidence intervals, a grid of points: the same tables and the same JSON. *FAIR*
+is the policy of equal shares; it has several settings, and comparisons are with the best of them.
 """
 
 from __future__ import annotations
@@ -70,21 +72,24 @@ _HEADS = {
 }
 # Endings of names of shares.
 _SHARES = ("utilisation", "share", "idle_assigned", "end_error")
+# Parameters of grids, for people.
 AXES = {
     "estimates": "error of sizes, sigma",
     "load": "load",
     "period": "period [s]",
     "speedup": "p (s tasks do s^p)",
 }
-"""Parameters of grids, for people."""
-_DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
-_ALL = 1e-9
+_DECADES = (
+    "cluster",
+    "jobs",
+)  # models with mean stretch by decade of work (1 to 10 slot-seconds ...)
+_ALL = 1e-9  # relative differences that are rounding
 
 Value = float | Interval
 # A metric by its name; or (metric, user).
 Metric = str | tuple[str, str]
-Summary1 = Mapping[Metric, Value]
-Summary = Mapping[str, Summary1]
+Summary1 = Mapping[Metric, Value]  # of one policy
+Summary = Mapping[str, Summary1]  # by policy
 
 
 def _interval(value: Value) -> Interval:
@@ -122,7 +127,7 @@ def _cell(summary: Summary1, metric: str) -> str:
 
 
 def _metrics(model: str, summary: Summary, best: str | None) -> list[Any]:
-    """A table of metrics; with ``best``, the best FAIR, also the mean response over that of FAIR."""
+    # A table of metrics; with ``best``, the best FAIR, also the mean response over that of FAIR.
     title, metrics = _TABLES[model]
     there = [
         name
@@ -190,7 +195,7 @@ def _tried(rivals: Sequence[str]) -> str:
 
 
 def _losses(slowdown: Mapping[str, tuple[Any, Any]], best: str) -> list[str]:
-    """For which sizes of jobs policies are worse than the best FAIR."""
+    # For which sizes of jobs policies are worse than the best FAIR.
     jobs, normal = slowdown[best]
     lines = []
     for policy, (_, own) in slowdown.items():
@@ -264,8 +269,8 @@ def _point_dict(found: Replications) -> dict[str, Any]:
 
 
 def _nested(own: Summary1, under: str, turn: int) -> dict[str, Any]:
-    """Metrics by name, and those of users or policies under their names; ``turn`` is -1 if the names of the
-    metrics come first."""
+    # Metrics by name, and those of users or policies under their names; ``turn`` is -1 if the names of the
+    # metrics come first.
     shown: dict[str, Any] = {}
     for name, value in own.items():
         if isinstance(name, tuple):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 
+# A head, and the cell of a row.
 Column = tuple[str, Callable[[Any], str]]
-"""A head, and the cell of a row."""
 
 _NOTHING = {"", "-"}  # empty cells
 _LABEL = 14  # least width of a folded column of words
@@ -186,8 +186,8 @@ def _width(widths: Sequence[int], columns: Sequence[int]) -> int:
 
 
 def _spread(every: list[int], left: int, least: Sequence[int], width: int) -> list[list[int]]:
-    """Columns of as few tables as fit, with about as many each. All begin with the columns of words, or the
-    first one if those are more than half as wide."""
+    # Columns of as few tables as fit, with about as many each. All begin with the columns of words, or the
+    # first one if those are more than half as wide.
     words = every[: min(left, len(every) - 1)]
     key = words if _width(least, words) <= width // 2 else every[:1]
     rest = every[len(key) :]
@@ -198,8 +198,7 @@ def _spread(every: list[int], left: int, least: Sequence[int], width: int) -> li
     return parts if rest else [key]
 
 
-# For callers that make a table by a call, as with columns_table.
-table = Table
+table = Table  # the name beside `columns_table`
 
 
 def columns_table(

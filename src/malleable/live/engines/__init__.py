@@ -1,4 +1,4 @@
-"""Where tasks run: one file for each engine. An engine is imported when you ask for it.
+"""Engines run tasks: one file for each kind of cluster. An engine is imported when you ask for it.
 
 See Also
 --------

@@ -1,5 +1,6 @@
-"""What engines share that send bundles of calls to a cluster of its own. A subclass says how a bundle is
-sent, what it hears of bundles, and why none can run."""
+"""The part that engines share which send bundles of Python calls to a cluster (Dask, Ray, HyperQueue). A bundle
+is a list of short calls, or one call, that a worker of the cluster runs one after the other. A subclass says
+how a bundle is sent, what it hears of bundles, and why none can run."""
 
 from __future__ import annotations
 
@@ -28,15 +29,16 @@ class Cluster:
 
     def __init__(self, name: str, slots: int | None) -> None:
         self._cluster = name
-        self._fixed = None if slots is None else check_slots(slots)
+        self._fixed = None if slots is None else check_slots(slots)  # None: as many as there are
         self.slots = self._fixed or 0
+        # Why it can run nothing any more; why nothing runs now.
         self.broken = self.waits = ""
         self._bundles: dict[Any, list[str]] = {}  # by bundle: calls without a result yet
         self._bundle_of: dict[str, Any] = {}
         self._shared: tuple[bytes, Any] = b"", None  # the last large function, and its place
         # Events and other messages; None wakes the loop.
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._well = time.monotonic()
+        self._well = time.monotonic()  # the last time at which nothing was missing
 
     def wake(self) -> None:
         self._said.put(None)
@@ -54,7 +56,8 @@ class Cluster:
     def _with_function(
         self, calls: list[Call], send: Callable[[bytes], Any]
     ) -> tuple[list[Call], Any]:
-        """Calls, and their function if it is large and is sent by itself, once for all calls."""
+        # Calls (pickled function, pickled arguments), and their function if it is large and is sent by itself,
+        # once for all calls.
         function = calls[0][0]
         if len(function) < _SHARED or any(other is not function for other, _ in calls):
             return calls, b""
@@ -69,6 +72,7 @@ class Cluster:
             self._give_up(bundle)
 
     def _give_up(self, bundle: Any) -> None:
+        # Take a bundle back from the cluster.
         raise NotImplementedError
 
     def poll(self, seconds: float) -> list[Event]:
@@ -85,6 +89,7 @@ class Cluster:
         return found
 
     def _look(self) -> list[Event]:
+        # Asks the cluster for its state: sets ``slots``, ``waits`` and ``broken``.
         missing = self._missing()
         if not missing:
             self._well = time.monotonic()
@@ -94,15 +99,18 @@ class Cluster:
         return []
 
     def _missing(self) -> str:
+        # Why nothing can run now, such as missing workers; empty: nothing is missing.
         return ""
 
     def _heard(self, said: Any) -> list[Event]:
+        # Events of a message that the subclass has put into ``_said``.
         raise NotImplementedError
 
     def _told(
         self, bundle: Any, told: Sequence[Reply], bring: Callable[[int, Any], bytes]
     ) -> list[Event]:
-        """Events of a bundle: the outcomes of its first calls, and the calls that were not begun."""
+        # Events of a bundle: the outcomes of its first calls, and the calls that were not begun. ``bring``
+        # fetches the result of a call (by its place in the bundle) that stayed on its worker.
         keys, events = self._close(bundle), []
         for place, (key, (good, result, took)) in enumerate(zip(keys, told, strict=False)):
             here = isinstance(result, bytes)
@@ -111,7 +119,7 @@ class Cluster:
         return events + [Event("returned", key) for key in keys[len(told) :]]
 
     def _failed(self, bundle: Any, error: object, lost: bool) -> list[Event]:
-        """Events of a bundle that has no answer; ``lost``: its calls can be made again."""
+        # Events of a bundle that has no answer; ``lost``: its calls can be made again.
         keys, why = self._close(bundle), self._cluster
         if lost or not isinstance(error, BaseException):
             return [Event("lost", key, text=f"{why} lost it: {error}") for key in keys]

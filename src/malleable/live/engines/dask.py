@@ -23,7 +23,8 @@ from malleable.live.protocol import Abilities, Event, Task, heard
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
-    """On a worker: run a bundle and send its outcomes to the client. All calls may share one large function."""
+    # On a worker: run a bundle and send its outcomes to the client, as a message of a topic that the client has
+    # subscribed to. All calls may share one large function.
     from distributed import get_worker
 
     topic, key, calls = pickle.loads(packed)
@@ -66,6 +67,7 @@ class Dask(Cluster):
     gives up, all calls fail. A running call cannot be ended.
     """
 
+    # A slot gets `GRAIN` seconds of calls at once, at most 100, and as many more as end within that time.
     abilities = Abilities(grain=GRAIN, ahead=GRAIN, together=100, calls="by value")
 
     def __init__(
@@ -86,13 +88,15 @@ class Dask(Cluster):
         self._count = 0
         self._futures: dict[str, Any] = {}  # by bundle, until it has ended
         self._comm: Any = None  # the connection on which bundles report
+        # Whether the scheduler is being asked for its threads, and when it was asked last.
         self._looking, self._looked = False, time.monotonic()
         self._threads = sum(self._client.nthreads().values())
         self.slots = self._threads if self._fixed is None else self._fixed
-        self._stuck = False
+        self._stuck = False  # whether none of the bundles runs, although slots were given
         self._listen()
 
     def _listen(self) -> None:
+        # Subscribe to the messages of bundles; again if the client has connected again.
         comm = self._client.scheduler_comm
         if comm is not None and comm is not self._comm:
             self._comm = comm

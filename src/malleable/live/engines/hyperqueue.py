@@ -1,7 +1,7 @@
 """Commands and Python calls as tasks of HyperQueue: on a running server, or on one that the engine starts.
 
-HyperQueue starts small processes (`pilot`), which connect to the engine, so that ends, cancels and deaths are
-known at once. A pilot gets a command or a bundle of short calls, reports the outcome, and gets the next;
+HyperQueue starts pilots: small processes that connect to the engine, so that ends, cancels and deaths are
+known at once. A pilot gets a bundle (a command, or some short calls), reports the outcome, and gets the next;
 after a while it leaves its slot to HyperQueue's choice. A pilot costs some 12 ms of a processor, for calls
 some 60; a command or bundle 1 ms.
 """
@@ -33,7 +33,7 @@ from malleable.live.protocol import Abilities, Event, Task
 _GRAIN = 0.25  # seconds of calls that one bundle has
 _STUCK = 2.0 * _GRAIN  # seconds after which calls that have not begun are taken back
 _TOGETHER = 500  # most calls of a bundle
-_AHEAD = 0.2  # seconds before a slot becomes free at which the next process is submitted
+_AHEAD = 0.2  # seconds before a slot becomes free at which the next bundle is submitted
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _STAY = 20.0  # approximate seconds that a process keeps its slot while there is work
 _LEAVE = 1.0  # seconds that processes which are not needed any more have to connect
@@ -59,6 +59,8 @@ with LocalCluster() as cluster:
 
 @dataclass(slots=True)
 class _Bundle:
+    """A command, or short calls that a pilot runs one after the other."""
+
     tasks: dict[int, Task]  # by place: tasks without an event yet
     pilot: _Pilot | None = None
     since: float = 0.0  # time at which a process took it
@@ -67,6 +69,8 @@ class _Bundle:
 
 @dataclass(slots=True)
 class _Pilot:
+    """A process that HyperQueue has started, or will start, for this engine."""
+
     job: int  # number of the server's job
     place: int  # its place in that job
     calls: bool  # calls; otherwise commands
@@ -143,18 +147,18 @@ class HyperQueue(Cluster):
             ) from None
         local = server is None and host is None
         self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())
-        self._door = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
+        self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
         # Attributes from here on are changed under the lock; a thread may wait for more work.
         self._lock = threading.Condition()
-        self._given: dict[int, _Bundle] = {}
+        self._given: dict[int, _Bundle] = {}  # by number: bundles that have not ended
         # Bundles for a process: of calls (True), of commands (False).
         self._waiting = {calls: OrderedDict[int, _Bundle]() for calls in (False, True)}
         self._pilots: dict[bytes, _Pilot] = {}  # by the proof that they show
         # Used by the loop only.
-        self._count = 0
+        self._count = 0  # number of the last bundle
         self._closed = False
-        self._looked = time.monotonic()
-        threading.Thread(target=self._welcome, name="malleable-door", daemon=True).start()
+        self._looked = time.monotonic()  # when the server was asked for failed pilots
+        threading.Thread(target=self._accept, name="malleable-accept", daemon=True).start()
 
     def _started(self) -> str:
         warnings.warn(_OPEN, RuntimeWarning, stacklevel=3)
@@ -181,16 +185,16 @@ class HyperQueue(Cluster):
             self._own.wait()
             self._own.stdout.close()
 
-    # Threads: one accepts connections, one serves each running process.
+    # Threads: one accepts connections, one serves each pilot.
 
-    def _welcome(self) -> None:
+    def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
             while True:
-                connection, _ = self._door.accept()
+                connection, _ = self._listener.accept()
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        name, mine = b"", _Pilot(0, 0, False)
+        name, mine = b"", _Pilot(0, 0, calls=False)
         try:
             connection.settimeout(_STARTS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -198,7 +202,7 @@ class HyperQueue(Cluster):
             connection.settimeout(None)
             with self._lock:
                 known = self._pilots.get(found)
-                # the server started the process a second time
+                # the server started the pilot a second time
                 if known is None or known.connection:
                     return
                 name, mine, known.connection = found, known, connection
@@ -219,7 +223,7 @@ class HyperQueue(Cluster):
             self._said.put((name, None))
 
     def _take(self, mine: _Pilot, leaves: float) -> list[Task]:
-        """What a pilot does next; nothing: it leaves."""
+        # What a pilot does next; nothing: it leaves.
         waiting = self._waiting[mine.calls]
         with self._lock:
             until = time.monotonic() + _IDLE
@@ -266,11 +270,12 @@ class HyperQueue(Cluster):
                 self._submit(count, calls)
 
     def _absent(self, calls: bool) -> int:
+        # Pilots for calls, or for commands, that have not connected yet.
         return sum(each.calls is calls and not each.connection for each in self._pilots.values())
 
     def _submit(self, count: int, calls: bool) -> None:
         job = self._library.Job(name="malleable", max_fails=None)
-        address = [self._host, str(self._door.getsockname()[1])]
+        address = [self._host, str(self._listener.getsockname()[1])]
         made = {}
         for place in range(count):
             name, answer = (secrets.token_bytes(pilot.HALF) for _ in range(2))
@@ -320,6 +325,7 @@ class HyperQueue(Cluster):
             process.send((what, number, *place))
 
     def _gone(self, number: int) -> list[Task]:
+        # Forget a bundle; returns its tasks that have not ended.
         with self._lock:
             left = list(self._given.pop(number).tasks.values())
         for task in left:
@@ -333,22 +339,22 @@ class HyperQueue(Cluster):
         return found
 
     def _heard(self, said: Any) -> list[Event]:
-        """Handle a report about a bundle, by number, or about the end of a pilot, by name."""
-        who, told = said
-        if isinstance(who, bytes):
-            with self._lock:  # a process has ended, or will never connect
-                self._pilots.pop(who, None)
+        # Handle a report about a bundle, by number, or about the end of a pilot, by its proof (bytes).
+        about, told = said
+        if isinstance(about, bytes):
+            with self._lock:  # a pilot has ended, or will never connect
+                self._pilots.pop(about, None)
             return []
-        bundle = self._given.get(who)
+        bundle = self._given.get(about)
         if bundle is None:
             return []
         if told is None:
-            return self._lost(who, bundle)
+            return self._lost(about, bundle)
         kind, *rest = told
         task = bundle.tasks.pop(rest[0])
         del self._bundle_of[task.key]
         if not bundle.tasks:
-            self._gone(who)
+            self._gone(about)
         if kind != "ended":
             return [Event(kind, task.key, text="".join(rest[1:]))]
         if task.call is None:
@@ -357,6 +363,7 @@ class HyperQueue(Cluster):
         return [Event("ended", task.key, 0 if good else 1, took, result=result)]
 
     def _lost(self, number: int, bundle: _Bundle) -> list[Event]:
+        # Events of a bundle whose pilot has died: its first task ran, the others had not begun.
         left = self._gone(number)
         self._ask_server()
         if left[0].call is None:
@@ -419,8 +426,8 @@ class HyperQueue(Cluster):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(OSError):  # wakes the thread that waits there
-            self._door.shutdown(socket.SHUT_RDWR)
-        self._door.close()
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
         self._client = None
         self._end_server()
         self._own = None

@@ -1,6 +1,7 @@
-"""Python calls as tasks of a Ray cluster: bundles of short calls, or one call. Large results stay where they
-were made. Ray starts tasks in an order of its own, so the cluster gets only as many bundles as there are
-slots, and a few more if calls are short. A bundle costs some 0.5 ms here, a call some 40 us."""
+"""Python calls as tasks of a Ray cluster: each Ray task is a bundle (short calls one after the other, or one
+call). Large results stay where they were made. Ray starts tasks in an order of its own, so the cluster gets
+only as many bundles as there are slots, and a few more if calls are short. A bundle costs some 0.5 ms here, a
+call some 40 us."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from malleable.live.protocol import Abilities, Event, Task
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Reply]:
-    """On a worker: run a bundle. Returns outcomes that are sent at once, and large results as objects."""
+    # On a worker: run a bundle. Returns outcomes that are sent at once, and large results as objects.
     import ray
 
     return run_bundle(pickle.loads(packed), function, ray.put)[1]
@@ -58,6 +59,7 @@ class Ray(Cluster):
     If the cluster goes away, all calls fail.
     """
 
+    # A slot gets `GRAIN` seconds of calls at once, at most 200, and as many more as end within that time.
     abilities = Abilities(grain=GRAIN, ahead=GRAIN, together=200, calls="by value")
 
     def __init__(
@@ -77,7 +79,7 @@ class Ray(Cluster):
         super().__init__("Ray", slots)
         self._ray = library("ray", "the Ray engine", "'malleable[ray]'")
         self._resource, self._amount = resource, float(amount)
-        self._began = not self._ray.is_initialized()
+        self._began = not self._ray.is_initialized()  # then this engine also ends it
         if self._began:
             try:
                 self._ray.init(
@@ -103,6 +105,7 @@ class Ray(Cluster):
             total = self._ray.cluster_resources()
         except Exception as error:
             raise OSError(f"Ray does not answer: {worded(error)}") from error
+        # calls for which the whole cluster has room
         self._there = int(total.get(self._resource, 0.0) / self._amount + 1e-9)
         self.slots = self._there if self._fixed is None else self._fixed
 
@@ -137,7 +140,7 @@ class Ray(Cluster):
         return "" if self._there > 0 else f"no node of Ray has {self._amount:g} {self._resource}"
 
     def _heard(self, said: Any) -> list[Event]:
-        """Events of a bundle: outcomes of its first calls, and the calls that were not begun."""
+        # Events of a bundle: outcomes of its first calls, and the calls that were not begun.
         ref, future = said
         if ref not in self._bundles:
             return []

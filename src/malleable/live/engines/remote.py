@@ -1,5 +1,6 @@
-"""Calls on other machines: pickled by value, and run in bundles, call after call, until the rest should rather
-start elsewhere. Large results stay there until fetched."""
+"""Python calls on other machines. A call is pickled by value: functions that its worker cannot import are
+contained themselves. Bundles of calls run one after the other, until the rest should rather start elsewhere.
+Large results stay there until fetched."""
 
 from __future__ import annotations
 
@@ -19,18 +20,18 @@ _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
 Packed = TypeVar("Packed")
 
+# A pickled function, the same object for all its calls, and pickled arguments and named arguments.
 Call = tuple[bytes, bytes]
-"""A pickled function, the same object for all its calls, and pickled arguments and named arguments."""
 
+# Whether a call returned; its result, or its exception with the place, pickled; its seconds.
 Outcome = tuple[bool, bytes, float]
-"""Whether a call returned; its result, or its exception with the place, pickled; its seconds."""
 
+# The same of a call whose result may have stayed on its worker: then it is no bytes.
 Reply = tuple[bool, Any, float]
-"""The same of a call whose result may have stayed on its worker: then it is no bytes."""
 
 
 def by_value(value: Any) -> bytes:
-    """Pickled; what is of ``__main__`` or has no name is contained itself, not by name."""
+    """Pickled; objects of ``__main__`` and objects without a name are contained, not referred to by name."""
     try:
         packed = pickle.dumps(value, _PROTOCOL)
     except Exception:
@@ -96,6 +97,7 @@ def outcome_of(
 
 
 def exit_code(error: BaseException) -> int:
+    # The code with which Python would end because of this error.
     code = error.code if isinstance(error, SystemExit) else 1
     return code & 255 if isinstance(code, int) else int(code is not None)
 
@@ -109,6 +111,7 @@ def leave(status: int) -> NoReturn:
 
 
 def _packed_error(error: BaseException, pack: Callable[[Any], Packed]) -> Packed:
+    # The error and the text of its traceback, packed; its text alone if it does not pickle.
     try:
         text = traceback.format_exc()
     except BaseException:  # making its text raised an error
@@ -122,8 +125,9 @@ def _packed_error(error: BaseException, pack: Callable[[Any], Packed]) -> Packed
 def run_bundle(
     calls: Sequence[Call], function: bytes, keep: Callable[[bytes], Any]
 ) -> tuple[list[Outcome], list[Reply]]:
-    """On a worker: outcomes of the first of these calls; after some time no more are begun. Returns what is
-    sent at once; large results are kept. ``function`` is for calls without one."""
+    """On a worker: run the first of these calls; after some time no more are begun. Returns their outcomes,
+    and the same with large results replaced by what ``keep`` returns for them. ``function`` is for calls
+    without one."""
     until = time.monotonic() + 2.0 * GRAIN
     found: list[Outcome] = []
     told: list[Reply] = []

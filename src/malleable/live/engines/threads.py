@@ -21,6 +21,7 @@ class Threads:
     """An engine of Python calls in ``slots`` threads; ``how``: what each runs first, or None, and its
     arguments."""
 
+    # Waiting calls can be taken back; it gets as many calls early as end within 0.01 s, unpickled.
     abilities = Abilities(withdraw=True, ahead=0.01, calls="plain")
     error = BrokenThreadPool
 
@@ -31,6 +32,7 @@ class Threads:
         self._waiting: deque[Task] = deque()
         # True for each call; False ends a thread.
         self._wakes: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        # None makes ``poll`` return.
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._lock = threading.Lock()  # held to put calls in and to take them back
         self._threads = [
@@ -51,7 +53,7 @@ class Threads:
                 else:
                     task.holder = self
                     self._waiting.append(task)
-                    self._wakes.put(True)
+                    self._wakes.put(True)  # one thread looks for a task
 
     def _work(self, initializer: Callable[..., Any] | None, initargs: Sequence[Any]) -> None:
         if initializer is not None:
@@ -108,7 +110,7 @@ class Threads:
         """Threads end after their present call; returns how many had not ended after ``grace``."""
         self._waiting.clear()
         for _ in self._threads:
-            self._wakes.put(False)
+            self._wakes.put(False)  # one thread ends
         until = time.monotonic() + grace
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))

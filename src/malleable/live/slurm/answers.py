@@ -1,5 +1,5 @@
-"""What the answers of Slurm's commands say: arrays of tasks, nodes, memory, accounting. Names and comments are
-texts of other users, so answers of squeue are cut at a word that cannot be guessed. O(lines)."""
+"""Readers of the answers of Slurm's commands: arrays of tasks, nodes, memory. Names and comments are texts of
+other users, so answers of squeue are cut at a word that cannot be guessed. O(lines)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
+# Name of the job that restores what a dead governor (the program that orders the arrays) left.
 LEASE = "malleable-lease"
-"""Name of the job that restores what a dead governor left."""
 
+# Letters of squeue: array, job, tasks, state, CPUs, partition, nice, priority, reason, dependency, times of
+# submission and start, user, comment, name.
 FIELDS = ("F", "A", "K", "t", "C", "P", "y", "Q", "r", "E", "V", "S", "u", "k", "j")
 _RUNNING = ("R", "CF", "S", "SI", "SO", "RS")
 # states that Slurm shows for some minutes after the end
 _FAILED = ("F", "NF", "TO", "OOM", "BF", "DL", "CA")
 ALIVE = ("PD", "RQ", *_RUNNING)
 STATES = ",".join(("CG", *ALIVE, *_FAILED))
+# reasons why a task waits: it could not start even if slots were free; a limit of its user is reached
 _BLOCKED = (
     "Dependency", "JobHeld", "BeginTime", "PartitionDown", "PartitionInactive", "ReqNodeNotAvail",
     "Reservation", "BadConstraints", "Invalid", "PartitionNodeLimit", "PartitionTimeLimit",
@@ -39,7 +42,7 @@ _MEBIBYTES = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P":
 
 @dataclass(slots=True)
 class Array:
-    """An array as one look shows it.
+    """A job array as one look at the queue shows it.
 
     Attributes
     ----------
@@ -168,6 +171,8 @@ def _whole(text: str) -> int:
 
 
 class Queue:
+    """Arrays and leases from the lines of squeue, read ``at`` a time [s since 1970]."""
+
     def __init__(self, at: float) -> None:
         self.at = at
         self.arrays: dict[int, Array] = {}
@@ -175,6 +180,7 @@ class Queue:
         self._counts: dict[int, int] = {}  # tasks of the line that describes the array
 
     def line(self, values: Mapping[str, str]) -> None:
+        # Count one line; values by letter of `FIELDS`.
         number, job = int(values["F"]), int(values["A"])
         if values["j"] == LEASE:
             if values["t"] in ALIVE:  # Slurm shows ended tasks for some minutes

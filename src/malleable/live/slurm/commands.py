@@ -1,7 +1,8 @@
-"""The commands of Slurm that are called (their answers: ``answers.py``), all in one table, `COMMANDS`.
+"""The commands of Slurm that are called, all in one table, `COMMANDS` (``answers.py`` reads the answers).
 
-Answers are taken whole or not at all; an answer to a change is not believed, the next look shows the effect.
-Formats are those of Slurm 22.05 and later. A look costs one squeue and one scontrol (every 30 s one more).
+Answers are taken whole or not at all; an answer to a change is not believed: the next look, which lists the
+queue and the nodes, shows the effect. Formats are those of Slurm 22.05 and later. A look costs one squeue and
+one scontrol (every 30 s one more).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from malleable.live.slurm.answers import (
     usable_in,
 )  # fmt: skip
 
+# The command of each question and change, by our name for it.
 COMMANDS: Mapping[str, Sequence[str]] = {
     "own": ("squeue", "-h", "--me", "-t", STATES, "-o"),
     "all": ("squeue", "-h", "-a", "-t", STATES, "-o"),
@@ -44,11 +46,10 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "submit": ("sbatch", "--parsable"),
     "cancel": ("scancel",),
 }
-"""What each question and change is called; a system with other words is another table."""
 
 TIMEOUT = 10.0  # most seconds of a command
 _SHARE = 10.0  # a look that takes s seconds is repeated after 10 s seconds at the earliest
-_SLOWEST = 300.0
+_SLOWEST = 300.0  # most seconds between two looks, unless the user asks for more
 _PLACES = 30.0  # seconds between two looks at partitions
 _INHERITED = re.compile(r"^(SQUEUE|SBATCH|SCONTROL|SACCT|SCANCEL|SLURM)_")
 _KEPT = ("SLURM_CONF", "SLURM_JWT")
@@ -59,7 +60,7 @@ class SlurmError(ValueError):
 
 
 class Reply(NamedTuple):
-    """The answer of a command. ``why`` is empty if it ended well and wrote no error."""
+    """The answer of a command, which ``took`` some seconds. ``why`` says why it failed; empty: it did not."""
 
     text: str
     why: str
@@ -82,6 +83,7 @@ def clean(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def call(words: Sequence[str], lines: str = "") -> Reply:
+    # Run a command with these lines as its input.
     began = time.monotonic()
     try:
         done = subprocess.run(
@@ -97,7 +99,7 @@ def call(words: Sequence[str], lines: str = "") -> Reply:
 
 
 class Slurm:
-    """Arrays of a Slurm, looked at every few seconds.
+    """The job arrays of a Slurm, looked at every few seconds, and changes of them.
 
     Parameters
     ----------
@@ -123,15 +125,15 @@ class Slurm:
         self._ask, self._clock, self._sleep, self._wall = ask, clock, sleep, wall
         self._next = self._began = -math.inf
         self._took = 0.0  # seconds that the last look took
-        self._silent = 0
+        self._silent = 0  # looks in a row without an answer
         self._most: dict[str, int] = {}  # by partition: most CPUs of a node
         self._places_at = -math.inf  # time at which partitions were listed
         self._shares_memory: bool | None = None  # None: not known yet
         self._memory_of: dict[int, float] = {}  # by number of an array
+        # Seconds between looks that the governor wants now.
         self.soon = every
-        """Seconds between looks that the governor wants now."""
+        # Seconds until the next look.
         self.pace = every
-        """Seconds until the next look."""
 
     def watch(self, seconds: float) -> Look | None:
         """A look at the queue, when it is time; waits at most this long. SlurmError if Slurm does not answer;
@@ -190,6 +192,7 @@ class Slurm:
         return Look(at, queue.arrays, queue.leases, usable, took)
 
     def _look_at_memory(self, arrays: Mapping[int, Array]) -> float:
+        # Set the memory of a task of each array; returns the seconds that Slurm took.
         if self._shares_memory is None:
             how = self.ask_config().get("SelectTypeParameters", "")
             self._shares_memory = "MEMORY" in how.upper()

@@ -1,8 +1,11 @@
-"""Waiting arrays in a queue of Slurm, governed: a ledger of what looks at the queue show.
+"""The governor: a program that orders job arrays which wait in somebody's Slurm, without running them.
 
-Slurm starts the tasks. The governor puts arrays into our scheduler's order by ``Nice``, minima and limits by
-caps on tasks at once. Each look starts from the actual state, because requests may fail. Changes are set back
-at the end, or by a lease if the governor dies. A look costs O(arrays), and the schedulers' time.
+Slurm starts the tasks. Every few seconds the governor looks at the queue, records what happened (`Ledger`),
+asks our scheduler, and puts the arrays into the scheduler's order by ``Nice``; minima and limits become caps
+on tasks at once (``ArrayTaskThrottle``). Each look starts from the actual state, because requests may fail.
+Changes are set back at the end, or by a lease (a process and a job that outlive the governor) if it dies. A
+look costs O(arrays), and the schedulers' time. A *place* is a partition of Slurm; a *row* is the number of an
+array in our ledger.
 """
 
 from __future__ import annotations
@@ -22,19 +25,20 @@ from malleable.live.slurm.nice import NiceOrder
 from malleable.live.slurm.place_deciders import PlaceDeciders
 from malleable.validation import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 
+# First word of the comment of an array that says what it wants.
 COMMENT = "malleable"
-"""First word of the comment of an array that says what it wants."""
 
-_AHEAD = 3.0  # looks ahead for which the order is requested
+_AHEAD = 3.0  # the order names all tasks that may start within this many looks
 _SOONEST = 1.0  # default seconds between two looks
 _FRESH = 10.0  # seconds after the arrival of an array in which more may come
 _PART = 0.05  # look again after this part of the time until an array ends
-_SHORTEST = 0.1  # least seconds of a task for that
-_MOST_AHEAD = 1_000_000
+_SHORTEST = 0.1  # seconds of a task are taken as at least these
+_MOST_AHEAD = 1_000_000  # most tasks that the order names
 
 
 class Wishes(NamedTuple):
-    """What an array's comment asks for; ``deadline`` in seconds since 1970."""
+    """What the owner of an array asks for in its comment; ``deadline`` in seconds since 1970, ``seconds`` of
+    a task; 0: not said."""
 
     weight: float = 1.0
     deadline: float = math.inf
@@ -68,7 +72,8 @@ def wishes_of(comment: str) -> Wishes:
 
 @dataclass(frozen=True)
 class Planned:
-    """The present and the planned settings of an array."""
+    """An array as Slurm has it, and what is planned: the slots that the scheduler gives, why no more, and the
+    new ``nice`` and ``throttle`` (tasks at once)."""
 
     array: Array
     slots: int
@@ -79,11 +84,13 @@ class Planned:
 
 @dataclass
 class _Seen:
+    """What the last look showed of an array."""
+
     number: int
     waits: int = 0  # tasks that wait
     failed: dict[int, int] = field(default_factory=dict)  # failed tasks, by number of the job
     limit: int = 0  # the owner's limit of tasks at once; 0: any
-    absent: int = 0
+    absent: int = 0  # looks in a row that did not show it
     outlook: Literal["free", "waits"] = "waits"
 
 
@@ -93,7 +100,7 @@ class Governor(Ledger):
     Parameters
     ----------
     chosen : callable
-        Whether an array is governed.
+        Says whether an array is governed.
     lease : Lease, optional
         None: nothing is changed, `planned` says what would be.
     until_done : bool
@@ -121,16 +128,17 @@ class Governor(Ledger):
         self._lease, self._lease_seconds = lease, lease_seconds
         self.apply = lease is not None or no_lease
         self._until_done = until_done
-        self._row_of: dict[int, int] = {}
+        self._row_of: dict[int, int] = {}  # by number of an array
         self._seen: dict[int, _Seen] = {}  # by row
         # by row: nice and limit of tasks at once that the owner gave
         self._own: dict[int, tuple[int, int]] = {}
-        self._touched_arrays: set[int] = set()
+        self._touched_arrays: set[int] = set()  # arrays whose settings we have changed
         self._orders: dict[str, NiceOrder] = {}
         self._memory: dict[str, float] = {}  # [MiB] by place, as slots are
+        # Times of the last look, and of the last arrival of an array.
         self._looked = self._came = -math.inf
-        self._fresh = False
-        # Row, first task, number of tasks, number of failed ones.
+        self._fresh = False  # whether changes for the last look are not planned yet
+        # Tasks that have ended since the last look: row, first task, number of tasks, number of failed ones.
         self._gone: list[tuple[int, int, int, int]] = []
         # Seconds of tasks of ended arrays that were corrected; the journal has older estimates.
         self._restated: dict[int, float] = {}
@@ -148,12 +156,14 @@ class Governor(Ledger):
 
     @property
     def never(self) -> list[Array]:
+        # Arrays that can never start.
         arrays = self.look.arrays.values()
         return [array for array in arrays if array.dead and not array.running + array.ending]
 
     # Looks.
 
     def step(self, most: float = 1.0) -> None:
+        # Decide, change what is to be changed, and wait at most this long [s] for the next look.
         self._settle_jobs()
         if self.finished:
             self.record()
@@ -181,6 +191,7 @@ class Governor(Ledger):
             self.trouble.pop(about, None)
 
     def take(self, look: Look) -> None:
+        # Record what a look shows.
         now = self.now
         self._looked, self.looks = now, self.looks + 1
         chosen = {number: each for number, each in look.arrays.items() if self._chosen(each)}
@@ -198,7 +209,7 @@ class Governor(Ledger):
         self._due = self._fresh = True
 
     def _hear(self, own: Mapping[int, Array], chosen: Mapping[int, Array]) -> None:
-        """Count the tasks of arrays that are in the queue, and of arrays that have left it."""
+        # Count the tasks of arrays that are in the queue, and of arrays that have left it.
         for number, array in own.items():
             row = self._row_of.get(number)
             if row is None or (self._back(row, array) and not array.dead):
@@ -210,7 +221,7 @@ class Governor(Ledger):
                 self._miss(number, row, failed)
 
     def _rest(self) -> float:
-        """Seconds until the next look: few while arrays come or one ends soon."""
+        # Seconds until the next look: few while arrays come or one ends soon.
         if not self._row_of:
             return self.queue.every
         if self.now < self._came + _FRESH:
@@ -221,9 +232,11 @@ class Governor(Ledger):
         return min(self.queue.every, max(_SOONEST, _PART * soon))
 
     def _back(self, row: int, array: Array) -> bool:
+        # Whether an array that had ended has tasks again.
         return not math.isnan(self.jobs[row].ended) and array.pending + array.running > 0
 
     def _come(self, array: Array) -> int:
+        # Add an array as a job; returns its row.
         self._came = self.now
         wishes = wishes_of(array.comment)
         zero = self.look.at - self.now
@@ -275,6 +288,7 @@ class Governor(Ledger):
             self.cancel(row)
 
     def _end(self, row: int, count: int, failed: Mapping[int, int]) -> None:
+        # So many tasks have ended; ``failed``: failed tasks by number of Slurm's job, as the look shows.
         work, seen = self.jobs[row], self._seen[row]
         if count == 0:
             return
@@ -286,6 +300,7 @@ class Governor(Ledger):
         work.done += count - bad
 
     def _time(self) -> None:
+        # Records of ended tasks, each with the estimated seconds of its array's tasks.
         rows = {row for row, *_ in self._gone}
         seconds = self._places.seconds(rows, self.now)
         for row in rows:
@@ -302,6 +317,7 @@ class Governor(Ledger):
         self._restated |= {row: s for row, s in seconds.items() if self.jobs[row].left == 0}
 
     def _miss(self, number: int, row: int, failed: Mapping[int, int]) -> None:
+        # An array is not in the queue; after the second such look it has ended.
         work, seen = self.jobs[row], self._seen[row]
         work.running = 0
         work.elapsed = 0.0
@@ -323,6 +339,7 @@ class Governor(Ledger):
     # Wanted changes.
 
     def _stand(self) -> None:
+        # Plan, and ask for, the changes after a new look.
         if not self._fresh:
             return
         self._fresh = False
@@ -337,6 +354,7 @@ class Governor(Ledger):
             self._apply(moves)
 
     def _plan(self, place: str, order: NiceOrder) -> dict[int, int]:
+        # Append the plans of a partition's arrays; returns their new Nice values, where they change.
         arrays = self.look.arrays
         here = [array for array in arrays.values() if array.place == place]
         free = [array for array in here if array.pending and not array.blocked]
@@ -357,7 +375,7 @@ class Governor(Ledger):
         return moves
 
     def _ranked(self, place: str, free: Sequence[Array]) -> tuple[list[Array], list[Array]]:
-        """Arrays whose tasks would start next, in that order, and all others of these."""
+        # Arrays whose tasks would start next, in that order, and all others of these.
         turnover = self._turnover(self.look.slots(place))
         ahead = self._places.ahead(place, self.now, turnover)
         ranked = [self._seen[row].number for row in ahead]
@@ -369,12 +387,13 @@ class Governor(Ledger):
         return front, [array for array in free if array.number not in ranked]
 
     def _turnover(self, slots: int) -> int:
+        # Tasks that may start before the order is asked for again.
         known = self._places.seconds(self._row_of.values(), self.now).values()
         shortest = max(min(known, default=1.0), _SHORTEST)
         return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self.queue.pace / shortest)) + 1)
 
     def _cap(self, work: JobState, array: Array, waiting: int) -> int:
-        """Tasks at once, at most what the array is given."""
+        # Tasks at once, at most what the array is given.
         if array.blocked or not array.pending:
             return array.throttle
         caps = [self._own[array.number][1], self._seen[self._row_of[array.number]].limit]
@@ -383,6 +402,7 @@ class Governor(Ledger):
         return min(filter(None, caps), default=0)
 
     def _capped(self, array: Array, waiting: int) -> bool:
+        # Whether an array gets a cap because of its minimum.
         return waiting > 1 and self.jobs[self._row_of[array.number]].min_slots > 0
 
     # Applying changes.
@@ -411,7 +431,7 @@ class Governor(Ledger):
         self._trouble("changes", "" if meant else said)
 
     def _wanted(self, moves: Mapping[int, int]) -> list[Change]:
-        """Moves, in order: caps that fall, arrays that go back, arrays that come forward, caps that rise."""
+        # Moves, in order: caps that fall, arrays that go back, arrays that come forward, caps that rise.
         falls, rises = [], []
         for planned in self.planned:
             array, cap = planned.array, planned.throttle
@@ -449,7 +469,7 @@ class Governor(Ledger):
             self._journal.commit()
             self._restated = {}
 
-    def flying(self) -> list[RunningTasks]:
+    def running_tasks(self) -> list[RunningTasks]:
         found: list[RunningTasks] = []
         for number, array in self.look.arrays.items():
             if array.running and number in self._row_of:

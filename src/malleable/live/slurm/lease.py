@@ -1,4 +1,5 @@
-"""What restores arrays when their governor dies: a process that watches, and a job that waits in Slurm.
+"""The lease: it restores job arrays when their governor (the program that changes their order) dies. It
+consists of a process that watches, and of a job that waits in Slurm.
 
 The process watches a file that the governor touches; it acts at once, but ends with its machine. The job
 survives the machine, and begins when the lease is over unless it is pushed back before. Both contain all that
@@ -19,11 +20,11 @@ from pathlib import Path
 from malleable.live.slurm.answers import LEASE, Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError, clean
 
+# By array the values before the run: ``Nice``, ``ArrayTaskThrottle``.
 Saved = Mapping[int, Mapping[str, int]]
-"""By array the values before the run: ``Nice``, ``ArrayTaskThrottle``."""
 
 _UPDATE = re.compile(r"^update JobId=(\d+) (Nice|ArrayTaskThrottle)=(-?\d+)$", re.MULTILINE)
-_FILE = "lease-"
+_FILE = "lease-"  # the names of watched files begin so
 _LOOKS = 4  # looks until all restored values are visible
 _OWNER = re.compile(r"malleable lease (\S+) (\d+)")
 
@@ -36,6 +37,7 @@ def _lines(saved: Saved) -> str:
     )
 
 
+# The process that watches: arguments are the file and the name of the job.
 _WATCH = """\
 while sleep 1; do
   [ -e "$1" ] || exit 0
@@ -53,16 +55,16 @@ rm -f -- "$1"
 
 
 class Lease:
-    """What one governor has. The process tries for an hour to reach a controller, and then takes the job out
-    of the queue. The file that it watches, with the seconds of the lease and what to restore, is in
-    ``folder``; None: there is only a job."""
+    """The lease of one governor. Its process tries for an hour to reach a controller of Slurm, and then takes
+    the job out of the queue. The file that it watches, with the seconds of the lease and what to restore, is
+    in ``folder``; None: there is only a job."""
 
     def __init__(self, engine: Slurm, folder: Path | None = None) -> None:
         self._engine = engine
         self._path = folder and folder / f"{_FILE}{socket.gethostname()}-{os.getpid()}"
         self._process: subprocess.Popen[bytes] | None = None
-        self._number = 0
-        self._covered: dict[int, Mapping[str, int]] = {}
+        self._number = 0  # of the job; 0: none
+        self._covered: dict[int, Mapping[str, int]] = {}  # what the job restores
 
     def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
         """Restore this after these seconds, unless renewed; returns the changes of the job. SlurmError or
@@ -114,7 +116,7 @@ class Lease:
 
 
 def set_back(engine: Slurm, saved: Saved) -> bool:
-    """Set waiting arrays back as they were; returns whether that was seen within some looks."""
+    """Set waiting arrays back as they were; returns whether one of some looks at the queue has shown it."""
     for _ in range(_LOOKS):
         try:
             arrays = engine.look().arrays

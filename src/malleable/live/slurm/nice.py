@@ -1,7 +1,7 @@
-"""The order of arrays in a queue of priorities, by ``Nice`` alone. O(arrays) a look.
+"""The order of job arrays in Slurm's queue of priorities, by ``Nice`` alone. O(arrays) for each look at it.
 
 Nice n takes n from an array's priority. Wanted are priorities that fall along the order, each as high as
-possible, so that arrays of others pass as few as possible. If priorities do not move as asked, nothing is
+possible, so that arrays of others overtake as few as possible. If priorities do not move as asked, nothing is
 asked for a while.
 """
 
@@ -12,22 +12,24 @@ from dataclasses import dataclass
 
 from malleable.live.slurm.answers import Array
 
+# Arrays that are moved at one look: what Slurm does in a tenth of a second.
 MOST_CHANGES = 100
-"""Arrays that are moved at one look: what Slurm does in a tenth of a second."""
 
 _EXACT = 8  # first places, which get the highest possible priorities
 _SLACK = 16  # steps by which other places may be lower than needed
-_TRIES = 3
+_TRIES = 3  # looks in a row without an effect after which changes have failed
 _PAUSE = 60  # looks until a failed change is tried again
 _LEAST = 1  # the lowest priority of a job that is not held
 
 
 @dataclass
 class _Known:
+    """What is known of an array."""
+
     nice: int
     priority: int
     top: int  # its own priority, without our changes
-    asked: int
+    asked: int  # the Nice that we have asked for
 
 
 class NiceOrder:
@@ -36,8 +38,8 @@ class NiceOrder:
 
     def __init__(self) -> None:
         self._known: dict[int, _Known] = {}
-        self._strikes = 0
-        self._pause = 0
+        self._strikes = 0  # looks in a row in which no change had an effect
+        self._pause = 0  # looks until a change is tried again
         self.trouble = ""
 
     def see(self, arrays: Sequence[Array], own: Mapping[int, int]) -> None:
@@ -109,6 +111,7 @@ class NiceOrder:
     def _move(
         self, array: Array, level: int, own: Mapping[int, int], found: dict[int, int]
     ) -> None:
+        # Note the Nice that gives an array this priority, where it changes; at least its owner's.
         least = own.get(array.number, 0)
         stands = level >= self._known[array.number].top
         nice = least if stands else max(least, array.nice + array.priority - level)

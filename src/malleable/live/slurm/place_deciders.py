@@ -1,4 +1,5 @@
-"""Deciders of several separately governed pools of slots, as one."""
+"""Deciders of several separate pools of slots, as one. A decider asks our scheduler how many slots each job
+should have; a *place* is a pool of slots, such as a partition of Slurm; a job is known by its row."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class PlaceDeciders:
         self._make = make
         self._of: dict[str, SchedulerDecider] = {}
         self._own: dict[int, SchedulerDecider] = {}  # by row
-        self._slots: dict[str, int] = {}
+        self._slots: dict[str, int] = {}  # by place
 
     def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
         for row, work in zip(rows, works, strict=True):
@@ -51,6 +52,7 @@ class PlaceDeciders:
 
     @property
     def rule(self) -> str:
+        # The name of the policy that decides where most jobs are.
         jobs = Counter(id(own) for own in self._own.values())
         return max(self._of.values(), key=lambda own: jobs[id(own)]).rule if self._of else ""
 
@@ -58,6 +60,7 @@ class PlaceDeciders:
         return [decided for own in self._of.values() for decided in own.decide(now)]
 
     def ahead(self, place: str, now: float, free: int) -> list[int]:
+        # Rows of the jobs of a place whose tasks start next, if so many slots become free; in that order.
         own = self._of.get(place)
         return own.ahead(now, free) if own else []
 

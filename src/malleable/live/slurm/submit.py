@@ -1,8 +1,9 @@
 """Jobs of commands handed over to Slurm as job arrays: one array a job, one task a value. O(tasks).
 
 A hand-over has a journal and output of its own. Commands are lines of a file there; each task takes its line,
-and writes the start and end of its attempts into a file for ``submitted.py``. So nodes need a shell and that
-folder only. A job's settings are in the arrays' comments, where a governor reads them.
+and writes the start and end of its attempts into a file, from which ``submitted.py`` reads the outcome. So
+nodes need a shell and that folder only. A job's settings are in the comments of its arrays, where a governor
+(``malleable govern``, which orders waiting arrays) reads them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from malleable.live.slurm.submitted import ARRAYS, ENDS, SUBMITTED
 _LARGEST = 1001  # MaxArraySize if Slurm does not show it
 _MEBIBYTE = 1 << 20
 
+# The script of an array: task k runs line k + first of the commands, and again while it fails.
 _SCRIPT = """\
 #!/bin/bash
 export MALLEABLE_JOB={name} MALLEABLE_NUMBER=$((SLURM_ARRAY_TASK_ID + {first}))
@@ -47,7 +49,7 @@ done
 echo over >>"$_malleable_task.{ends}"
 exit $_malleable_status
 """
-_COMMANDS = "commands"
+_COMMANDS = "commands"  # name of a job's file with its commands
 
 
 class Submitted(NamedTuple):
@@ -59,6 +61,7 @@ class Submitted(NamedTuple):
 
 
 def _wishes(job: Job, now: float) -> str:
+    # A job's settings as the comment of its arrays; the deadline in seconds since 1970.
     words = [COMMENT, f"weight={job.weight!r}"]
     if math.isfinite(job.deadline):
         words.append(f"deadline={now + job.deadline:.0f}")
@@ -109,7 +112,7 @@ def submit(
     options: Sequence[str] = (),
     cpus: int = 1,
 ) -> list[Submitted]:
-    """Hand jobs over, in an order in which jobs come after those that they wait for.
+    """Hand jobs over, in an order in which jobs come after the jobs that they wait for.
 
     ``rows`` are the tables of the jobs; ``path`` a new journal, whose folder the nodes must see; ``options``
     are sbatch's; ``cpus`` are the slots of a task. SlurmError names the jobs that were taken before one was

@@ -1,6 +1,6 @@
-"""The outcome of jobs that were handed over to Slurm, as a journal has it: from files that tasks write, and the
-queue, read on request into the journal of this reader alone. A task that left the queue and has not written
-its end was ended by Slurm, or with its node. O(tasks)."""
+"""The outcome of jobs that were handed over to Slurm, in the form of a journal. It is read, on request, from
+files that the tasks write and from the queue, and laid over the journal in this reader's memory alone. A task
+that left the queue and has not written its end was ended by Slurm, or with its node. O(tasks)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from malleable.live.journal import Attempt, Journal, RunningTasks
 from malleable.live.output import job_folder, output_folder
 from malleable.live.slurm.commands import Slurm, SlurmError
 
+# The kind of a run, in its journal, that was handed over.
 SUBMITTED = "submitted"
-"""What a run of a journal is called that was handed over."""
 
+# Folder of the journals of hand-overs, beside the journal of runs.
 FOLDER = "slurm"
-"""Where journals of what was handed over are, beside the journal of runs."""
 
+# Names of a job's file with its arrays, and suffix of a task's file.
 ARRAYS, ENDS = "arrays", "ends"
-"""Names of a job's file with its arrays, and suffix of a task's file."""
 
 _Try = tuple[
     float, "float | None", int
@@ -31,7 +31,7 @@ _Try = tuple[
 _PAUSE = 5.0  # seconds between two looks
 _LATE = (124, 137)  # exit statuses of timeout
 _LINE = re.compile(r"(\d{1,9}) (\d{1,12}(?:\.\d+)?)(?: (\d{1,9}))?", re.ASCII)
-_OVER = "over"
+_OVER = "over"  # the last line of a task's file
 _NO_WORD = "Slurm ended it, or its node failed"
 _NEVER = "it is not in the queue, and has not begun"
 
@@ -43,7 +43,7 @@ def last_submission(journal: Path) -> Path | None:
 
 
 class Submission:
-    """Run ``number`` of a journal that is open for reading."""
+    """Run ``number``, a hand-over to Slurm, of a journal that is open for reading."""
 
     def __init__(
         self,
@@ -59,28 +59,30 @@ class Submission:
         self._zero = calendar.timegm(time.strptime(self._run.began, "%Y-%m-%dT%H:%M:%SZ"))
         self._folder = output_folder(journal.path, self._run)
         self._looked = 0.0
+        # Why the queue is not known; empty: it is.
         self.trouble = ""
-        """Why the queue is not known; empty: it is."""
 
     def look(self) -> None:
+        # Read files and queue, at most every `_PAUSE` seconds, and lay the outcome over the journal.
         at = self._wall()
         if at < self._looked + _PAUSE or self._folder is None:
             return
         self._looked = at
         now = max(0.0, at - self._zero)
         found: list[Attempt] = []
-        flying: list[RunningTasks] = []
+        running: list[RunningTasks] = []
         left = self._left()
         for row, job in enumerate(self._jobs):
             own, begun = self._of_job(row, job, left[row] if left else None, now)
             found += own
             if begun:
-                flying.append(RunningTasks(row, len(begun), sum(begun) / len(begun), max(begun)))
+                running.append(RunningTasks(row, len(begun), sum(begun) / len(begun), max(begun)))
         over = len({each[:2] for each in found}) == sum(self._tasks)
         lasted = max((each.began + each.seconds for each in found), default=now) if over else now
-        self._journal.overlay(self._run.id, lasted, found, flying, "done" if over else "running")
+        self._journal.overlay(self._run.id, lasted, found, running, "done" if over else "running")
 
     def _left(self) -> list[set[int]] | None:
+        # By job: its tasks that are in the queue; None: Slurm does not answer.
         assert self._folder
         self.trouble = ""
         try:
@@ -97,7 +99,7 @@ class Submission:
     def _of_job(
         self, row: int, job: Job, left: set[int] | None, now: float
     ) -> tuple[list[Attempt], list[float]]:
-        """Attempts of tasks that are over, and when running ones began; ``left``: in the queue."""
+        # Attempts of tasks that are over, and when running ones began; ``left``: in the queue.
         assert self._folder
         folder = self._folder / job_folder(row, job.name)
         found: list[Attempt] = []
@@ -123,7 +125,7 @@ class Submission:
         return found, begun
 
     def _tries(self, path: Path) -> tuple[dict[int, _Try], bool]:
-        """Attempts that a task has written down, and whether it is over; other lines are ignored."""
+        # Attempts that a task has written down, and whether it is over; other lines are ignored.
         found: dict[int, _Try] = {}
         over = False
         with suppress(OSError):
@@ -141,6 +143,7 @@ class Submission:
 
 
 def _arrays(folder: Path) -> list[tuple[int, int]]:
+    # Number of each array of a job, and the first task in it.
     with suppress(OSError, ValueError):
         lines = (folder / ARRAYS).read_text().split("\n")
         return [(int(number), int(first)) for number, first in map(str.split, filter(None, lines))]

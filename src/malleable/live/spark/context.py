@@ -1,8 +1,10 @@
-"""What a Spark context shows of its jobs, and the minima of its pools, by way of py4j.
+"""Reads the jobs of a Spark context, and sets the minima of its pools, by calls of its JVM (py4j).
 
-A call of the JVM costs a good part of a millisecond. A look is six of them: running jobs and their stages,
-both as JSON of Spark's own REST service, the slots, the names of pools. The JVM writes the JSON into a file,
-because a py4j answer of more than 8 KB takes 40 ms. A new job costs two more calls, a stage that is gone two.
+Spark runs jobs; a job is a graph of stages, a stage a set of tasks. Each job belongs to a pool; Spark serves a
+pool first until so many of its tasks run as its minimum (``minShare``) says. A call of the JVM costs a good
+part of a millisecond. A look is six of them: running jobs and their stages, both as JSON of Spark's own REST
+service, the slots, the names of pools. The JVM writes the JSON into a file, because a py4j answer of more than
+8 KB takes 40 ms. A new job costs two more calls, a stage that is gone two.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from typing import Any, NamedTuple
 
 from malleable.files.advice import library
 
-_MARK = "malleable governor"
+_MARK = "malleable governor"  # property of the JVM that names the governor of the context
 _POOL = "org.apache.spark.scheduler.Pool"
 _VALUE = "com.fasterxml.jackson.annotation.JsonIgnoreProperties$Value"
+# fields of a stage that are large and not needed
 _LARGE = ("details", "peakExecutorMetrics", "accumulatorUpdates", "killedTasksSummary")
 _UNTOLD = "NativeMethodAccessorImpl"  # Spark's text for an unknown call site in Python
 _LIVE = ("ACTIVE", "PENDING")
@@ -36,8 +39,9 @@ class Key(NamedTuple):
 class Stage:
     """A stage of a job as one look shows it.
 
-    ``name`` is for people, ``program`` the same for stages that do the same. ``mean`` are the seconds of a
-    task that ended well; NaN: none has. ``after`` are remaining stages of the job that must end first.
+    ``name`` is for people; ``program`` is the same for stages that do the same, so that their task times are
+    learnt together. ``mean`` are the seconds of a task that ended well; NaN: none has. ``after`` are remaining
+    stages of the job that must end first.
     ``waits``: Spark has not begun it. ``barrier``: its tasks start all at once or not at all."""
 
     key: Key
@@ -85,7 +89,8 @@ class _Pool:
 
 
 class _Shape(NamedTuple):
-    """What stays as a job runs: the RDDs that each stage reads, and barriers."""
+    """What stays as a job runs: the RDDs (data sets of Spark) that each stage reads, stages whose tasks start
+    together, and by RDD the stages that make it."""
 
     comes_from: Mapping[int, set[int]]
     barriers: frozenset[int]
@@ -178,6 +183,7 @@ class Context:
     # One governor.
 
     def claim(self, who: str) -> None:
+        # Become the only governor of this context; ValueError: it has one.
         owner = self._jvm.java.lang.System.getProperties().putIfAbsent(_MARK, who)
         if owner is not None:
             raise ValueError(f"sc: {owner} already governs this context")
@@ -209,6 +215,7 @@ class Context:
         return json.loads(self._page.read())
 
     def look(self) -> Look:
+        # Running jobs and slots now.
         slots = self._context.maxNumConcurrentTasks(self._profile)
         told = self._read(self._store.jobsList(self._running))
         if not told:
@@ -234,7 +241,7 @@ class Context:
         return Look(slots, jobs)
 
     def _job(self, job: Mapping[str, Any], stages: Mapping[int, Mapping[str, Any]]) -> Job:
-        """A job with stages that run, or wait for these; those that Spark will skip are none of its work."""
+        # A job with stages that run, or wait for these; stages that Spark will skip are none of its work.
         number = job["jobId"]
         active = {k for k, stage in stages.items() if stage["status"] == "ACTIVE"}
         if active:
@@ -269,6 +276,7 @@ class Context:
     def _parents(
         self, job: int, stages: Mapping[int, Mapping[str, Any]]
     ) -> tuple[dict[int, set[int]], frozenset[int]]:
+        # By stage the stages whose output it reads, and the stages whose tasks start together.
         if job not in self._shapes:
             comes_from, barriers = {}, set()
             for graph in self._read(self._store.operationGraphForJob(job)):
@@ -287,7 +295,7 @@ class Context:
         return makers, shape.barriers
 
     def ended(self, key: Key) -> tuple[int, float, bool] | None:
-        """Of a stage that is gone: tasks that ended well, their mean seconds, and whether no others are
+        """Tasks of a stage that is gone that ended well, their mean seconds, and whether no others are
         wanted. None: Spark has forgotten it."""
         try:
             stage = self._read(self._store.lastStageAttempt(key.stage))
@@ -325,6 +333,7 @@ class Context:
 
     @property
     def changed(self) -> dict[str, int]:
+        # Minima by pool, where they are not the owner's.
         return {name: pool.now for name, pool in self._pools.items() if pool.now != pool.own}
 
     def restore(self) -> None:
@@ -333,6 +342,7 @@ class Context:
 
 
 def _ended(stage: Mapping[str, Any]) -> tuple[int, float]:
+    # Tasks of a stage that ended well, and their mean seconds.
     done = min(stage["numCompleteTasks"], stage["numTasks"])
     parts = ("executorDeserializeTime", "executorRunTime", "resultSerializationTime")
     took = sum(stage[part] for part in parts) / 1e3

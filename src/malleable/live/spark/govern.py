@@ -1,4 +1,5 @@
-"""``govern_spark``: jobs of a Spark context under an objective, for as long as a block lasts."""
+"""``govern_spark``: jobs of a Spark context under an objective, for as long as a ``with`` block lasts. A thread
+looks at the jobs, asks our scheduler, and sets the minima of Spark's pools (groups of jobs)."""
 
 from __future__ import annotations
 
@@ -67,11 +68,11 @@ class GovernedSpark:
         self._spark, self._every, self._rule, self._people = spark, every, pools, people
         self._decider, self._journal = decider, journal
         self._guard = Guard(_log.warning)
-        self._blocks: dict[str, list[Wishes]] = {}  # by pool: nested wishes; the innermost counts
-        self._free: list[
-            str
-        ] = []  # names of unused pools, which are used again because Spark keeps all pools
-        self._made = 0
+        # By pool the settings of nested blocks; the innermost counts.
+        self._blocks: dict[str, list[Wishes]] = {}
+        # Names of unused pools, which are used again because Spark keeps all pools.
+        self._free: list[str] = []
+        self._made = 0  # pools with a name of ours
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self.trouble = ""
@@ -258,7 +259,7 @@ def govern_spark(
     -----
     A slot is what one task takes (``spark.task.cpus``). The ``minShare`` that you gave a pool stays its
     floor. A look that fails is reported once and tried again. A look takes O(stages), and the time of the
-    policy. Source: Wolf et al. 2010, sections 1 and 2.
+    policy. Source: Wolf et al. 2010 (FLEX), sections 1 and 2.
 
     Examples
     --------

@@ -1,8 +1,10 @@
-"""Jobs of a Spark context, governed: a ledger of what looks at the context show.
+"""The governor of a Spark context: it looks at the running jobs, records what happened (`Ledger`), asks our
+scheduler, and sets the minima of Spark's pools.
 
 Spark starts the tasks, first of pools below their minimum. The governor sets each pool's minimum to what our
-scheduler gives the stages of the pool. A Spark job is a flow, and its stages are the flow's jobs. Minima are
-set back at the end. A look costs O(stages), and the scheduler's time.
+scheduler gives the stages of the pool. A Spark job is a flow (a graph of jobs), and its stages are the flow's
+jobs; each has a row in the ledger. Minima are set back at the end. A look costs O(stages), and the scheduler's
+time.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from malleable.live.spark.context import Context, Job, Key, Stage
 
 
 class Wishes(NamedTuple):
-    """What a pool's jobs should get; ``deadline`` in seconds after ``since`` [s since 1970], else after a job
-    was submitted."""
+    """What the user asks for the jobs of a pool; ``deadline`` in seconds after ``since`` [s since 1970], or, if
+    that is NaN, after a job was submitted. ``name``: the program that the pool always runs; empty: none."""
 
     weight: float = 1.0
     deadline: float = math.inf
@@ -49,10 +51,10 @@ class Governor(Ledger):
         self._epoch = time.time() - self.now  # zero of the run's clock, in seconds since 1970
         self._slots = 0
         self._row_of: dict[Key, int] = {}
-        self._stages: dict[int, Stage] = {}  # by row: as last seen; stages that are left
+        self._stages: dict[int, Stage] = {}  # by row: stages that have not ended, as last seen
         self._pools: dict[int, str] = {}  # by row
         self._busy: dict[int, float] = {}  # slot-seconds seen, by row
-        self._looked = math.nan
+        self._looked = math.nan  # time of the last look
         self.looks = 0
 
     @property
@@ -131,6 +133,7 @@ class Governor(Ledger):
         return "free"
 
     def _end(self, row: int, count: int, mean: float) -> None:
+        # So many tasks have ended well; ``mean``: seconds of a task, of all that have.
         work = self.jobs[row]
         if count <= 0:
             return
@@ -144,6 +147,7 @@ class Governor(Ledger):
         work.taken, work.mean, work.last = mean * work.done, mean, self.now
 
     def _gone(self, key: Key) -> None:
+        # A stage is not there any more.
         row = self._row_of[key]
         work = self.jobs[row]
         done, mean, well = self.spark.ended(key) or (work.tasks, work.mean, True)
@@ -166,6 +170,7 @@ class Governor(Ledger):
     # Wanted changes.
 
     def _keep_floors(self) -> None:
+        # Divide the minimum of each pool among its stages, the first ones first.
         left: dict[str, int] = {}
         for row, stage in self._stages.items():
             if stage.waits:
@@ -177,9 +182,10 @@ class Governor(Ledger):
             left[pool] -= least
             if least != work.min_slots:
                 work.min_slots = least
-                self.decider.terms(row, self.now)
+                self.decider.update_terms(row, self.now)
 
     def _share(self) -> None:
+        # Set the minimum of each pool to the slots that its stages are given.
         slots: dict[str, int] = dict.fromkeys(self.spark.changed, 0)
         for row, stage in self._stages.items():
             if stage.waits:
@@ -193,7 +199,7 @@ class Governor(Ledger):
 
     # Records.
 
-    def flying(self) -> list[RunningTasks]:
+    def running_tasks(self) -> list[RunningTasks]:
         return [
             RunningTasks(row, stage.running, began, began)
             for row, stage in self._stages.items()

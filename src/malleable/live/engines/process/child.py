@@ -1,5 +1,5 @@
-"""How a process of a task begins and ends, and how messages about it are framed. It imports little besides
-``os``, because processes that start commands are started often."""
+"""How a process of a task begins and ends, and how messages about it are framed (a length, then bytes). It
+imports little besides ``os``, because processes that start commands are started often."""
 
 # ruff: noqa: SIM105, PTH108
 # contextlib and pathlib take longer to import than everything else here.
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 else:  # with fewer imports
     from _signal import SIGHUP, SIGINT, SIGIO, SIGPIPE, SIGTERM, SIGXFSZ
 
+# Bytes of the length before a frame.
 HEAD = 8
+# Signals that only the loop of the run handles, in the process of the user; it decides what to do.
 HEARD = (SIGINT, SIGTERM, SIGHUP)
-"""Signals that go to the loop, which decides what to do."""
+# Errors of a machine that has no room for another command now.
 SHORT = frozenset((EAGAIN, EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC))
-"""Errors of a machine that has no room for another command now."""
 _DEFAULT = (*HEARD, SIGIO, SIGPIPE, SIGXFSZ)  # signals that commands handle by default
 
 
 def framed(body: bytes, seal: bytes = b"") -> bytes:
+    # A frame: its length, then the body; before both a seal, random bytes by which the reader finds frames.
     return seal + len(body).to_bytes(HEAD, "little") + body
 
 
@@ -104,5 +106,6 @@ def signal_all(pid: int, number: int) -> None:
 
 
 def reaped(pid: int) -> tuple[int, float, int]:
+    # Wait for a child; returns its exit code, processor seconds, and most bytes of memory.
     _, status, used = os.wait4(pid, 0)
     return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024

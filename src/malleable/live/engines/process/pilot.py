@@ -1,13 +1,15 @@
-"""A process on another machine that runs commands, or bundles of calls, for an engine.
+"""A pilot: a process on another machine that the queue of an engine starts, and that then runs commands, or
+bundles of Python calls, for the engine.
 
 It connects to the engine; both show that they know the secret of the run (``MALLEABLE_SECRET``). It imports
 little, because a start is most of its cost: some 12 ms of a processor, each further command 1 ms.
 
-Frames are marshalled. From the engine: ``("run", number, commands)`` or ``("call", number, path, calls)``,
-None at the end; meanwhile ``("back", number)`` takes back work that has not begun, ``("end", number)`` also
-ends a running command, ``("kill", number, place)`` one command, or a call with its process. Answers:
-``("ended", place, ...)``, ``("returned", place)`` if it was not begun (with a text: the machine had no room),
-``("refused", place, text)``. If the engine is gone, everything ends.
+Frames are a length and a marshalled tuple. From the engine: ``("run", number, commands)`` or ``("call",
+number, path, calls)``, where ``number`` names the bundle and ``path`` is ``sys.path``; None at the end;
+meanwhile ``("back", number)`` takes back work that has not begun, ``("end", number)`` also ends a running
+command, ``("kill", number, place)`` one command, or a call with its process. ``place`` counts within the
+bundle. Answers: ``("ended", place, ...)``, ``("returned", place)`` if it was not begun (with a text: the
+machine had no room), ``("refused", place, text)``. If the engine is gone, everything ends.
 """
 
 # ruff: noqa: PTH120
@@ -34,7 +36,7 @@ else:
     from _signal import SIGKILL, SIGTERM
 
 SECRET = "MALLEABLE_SECRET"
-HALF = 32  # bytes of the proof of a process, and of the engine's proof
+HALF = 32  # bytes of each half of the secret: the pilot shows the first, the engine the second
 _MARSHAL = 4  # version of marshal
 _HEARD = 30.0  # seconds within which an engine must have read the last message
 _SHORT = 1.0  # seconds until a command is returned for which the machine had no room
@@ -59,7 +61,7 @@ def receive(connection: socket) -> Any:
 
 
 def _ends(connection: socket, number: int, place: int, left: list[Any]) -> bool:
-    """Whether the next message ends the command at this place; other messages are put back."""
+    # Whether the next message ends the command at this place; other messages are put back.
     what, about, *places = receive(connection)
     if about != number:
         return False  # it came too late
@@ -71,8 +73,8 @@ def _ends(connection: socket, number: int, place: int, left: list[Any]) -> bool:
 def run_command(
     connection: socket, number: int, place: int, command: tuple[Any, ...], left: list[Any]
 ) -> None:
-    """Run it until it ends, its time or the engine ends it, or the engine is gone (EOFError, OSError).
-    ``left``: other commands of this work, as long as the engine does not take them back."""
+    """Run a command until it ends, its time or the engine ends it, or the engine is gone (EOFError, OSError).
+    ``number``: its bundle; ``left``: commands of this bundle that follow, unless the engine takes them back."""
     argv, environment, folder, *streams, seconds, grace = command
     began = time.monotonic()
     try:
@@ -125,7 +127,7 @@ def run_commands(connection: socket, work: tuple[Any, ...] | None) -> None:
 
 
 def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
-    """Run these calls one after the other, except those that the engine takes back before; then later ones."""
+    """Run these calls one after the other, except calls that the engine takes back before; then later ones."""
     import threading
     from collections import deque
     from queue import SimpleQueue
@@ -175,6 +177,7 @@ def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
 
 
 def end_below() -> None:
+    # Kill all processes that this one has started.
     from malleable.live.engines.process.supervisor import descendants, ended_children, kill_all
 
     kill_all(

@@ -1,7 +1,10 @@
-"""Python calls in worker processes of this machine, under a keeper that ends them when the pool ends.
+"""Python calls in worker processes of this machine, under a keeper: a process that starts the workers, and
+ends them when the pool (the object that the user calls) ends.
 
 A worker has one bundle of short calls, or one call, at a time, and answers each call at once, so that a call
-that kills it is known. A call costs some 15 us, and its pickling.
+that kills it is known. Each bundle comes with tickets: one byte for each call, in a pipe. The worker reads a
+ticket before it starts a call; to take calls back, the pool reads their tickets itself. A call costs some
+15 us, and its pickling.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ def _exit_text(code: int) -> str:
 
 
 def _mapped(descriptor: int) -> bytes | mmap.mmap:
-    """What a worker has written; nothing if it cannot be mapped, which is this call's error alone."""
+    # What a worker has written; nothing if it cannot be mapped, which is this call's error alone.
     try:
         return mmap.mmap(descriptor, 0)
     except (OSError, ValueError):
@@ -66,9 +69,11 @@ class _Worker:
     def __init__(self, number: int, control: socket.socket) -> None:
         self.number = number
         self.socket, theirs = socket.socketpair()
+        # The pipe of tickets: the end that is read, and the end that is written.
         self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         # Descriptors of large results whose answers have not come yet.
         self.shared: deque[int] = deque()
+        # random bytes before each answer, because a call may write into the socket, too
         seal = secrets.token_bytes(worker.SEAL)
         self.frames = Frames(seal)
         with theirs:
@@ -85,6 +90,7 @@ class _Worker:
         self.sent: deque[Task] = deque()
         self.since = 0.0  # time at which the last bundle was sent
         self.whole = False  # no call of that bundle was taken back
+        # The number of its last bundle (a byte), and how many calls it has answered.
         self.bundle = self.answered = 0
 
     def close(self) -> None:
@@ -95,14 +101,14 @@ class _Worker:
             os.close(self.shared.popleft())
 
     def has_begun(self, task: Task) -> bool:
-        """Whether it took a ticket for this call; if it has ended, whether it did so before."""
+        # Whether it took a ticket for this call; if it has ended, whether it did so before.
         if task not in self.sent or self.socket.fileno() < 0:
             return False
         left = int.from_bytes(fcntl.ioctl(self.tickets, termios.FIONREAD, bytes(4)), sys.byteorder)
         return task in islice(self.sent, len(self.sent) - left)
 
     def take_back(self) -> list[Task]:
-        """Calls that it will surely never start, the last first."""
+        # Calls that it will surely never start, the last first.
         self.whole = False
         try:
             count = len(os.read(self.tickets, 4096))
@@ -120,11 +126,12 @@ class Processes:
     ``context`` starts the process from which workers are forked. After ``max_calls`` a worker is replaced.
     ``how``: what each worker runs first, or None, and its arguments."""
 
+    # Running calls can be killed, waiting calls taken back; a slot gets 0.01 s of calls at once, at most 200.
     abilities = Abilities(kill=True, withdraw=True, grain=_GRAIN, together=200, calls="pickled")
     error = BrokenProcessPool
 
     def __init__(self, slots: int, context: Any, max_calls: int | None, *how: Any) -> None:
-        # RuntimeError in a process that still imports a main module without a guard.
+        # RuntimeError in a process that still imports a main module without ``if __name__ == "__main__"``.
         get_preparation_data("")
         self.slots = slots
         self.broken = ""
@@ -147,6 +154,7 @@ class Processes:
         self._workers: dict[int, _Worker] = {}
         self._idle: list[_Worker] = []
         self._waiting: deque[list[Task]] = deque()
+        # Workers started so far; those in a row that ended without an answer.
         self._number = self._barren = 0
         self._events: list[Event] = []
         # Held while calls are sent to a worker, come back, or are read by another thread.
@@ -200,7 +208,7 @@ class Processes:
         self._send(to)
 
     def _send(self, to: _Worker) -> None:
-        """Send what the socket takes now: a worker may wait to be read before it reads."""
+        # Send what the socket takes now: a worker may wait to be read before it reads.
         had = bool(to.unsent)
         # Full, or dead, which the keeper reports.
         with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
@@ -313,11 +321,12 @@ class Processes:
         return True
 
     def _tell_to_kill(self, each: _Worker) -> None:
-        """Have a worker killed, with all processes that its call started."""
+        # Have a worker killed, with all processes that its call started.
         with suppress(OSError):  # the keeper is gone, which its socket shows
             self._control.send(each.number.to_bytes(8, "little"))
 
     def _rest(self, each: _Worker) -> None:
+        # If a worker has nothing to do, it may have the next bundle.
         if not each.sent and each not in self._idle and not each.mad and not each.ends:
             each.whole = False
             if self._max_calls is None or each.answered < self._max_calls:
@@ -342,7 +351,7 @@ class Processes:
                 self._bury(self._workers[number], code)
 
     def _bury(self, each: _Worker, code: int) -> None:
-        """The answers of a worker that ended count; calls that it has not started go to others."""
+        # The answers of a worker that ended count; calls that it has not started go to others.
         while each.socket.fileno() in self._selector.get_map() and self._hear(each):
             pass
         with suppress(KeyError):  # it was unregistered just before it ended

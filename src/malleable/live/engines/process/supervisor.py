@@ -1,11 +1,13 @@
 """The process that starts a run's commands, so that none of them outlives the run, even if the loop is killed.
 
-As a subreaper it becomes the parent of all that a command leaves behind, and kills it before the loop hears
-of the command's end (`Supervisor.sweep`). It imports the standard library alone.
+As a subreaper (a process to which Linux gives orphans among its descendants) it becomes the parent of all that
+a command leaves behind, and kills it before the loop, the process that decides, hears of the command's end
+(`Supervisor.sweep`). It imports the standard library alone.
 
 It talks over one socket in batches: a length (8 bytes) and a marshalled list. It gets ``("start", key, argv,
-environment, folder, output, errors, seconds)``, ``("kill", key)``, ``("slots", slots)``, ``("stop", grace)``.
-It sends ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key, text)``, ``("short", key,
+environment, folder, output, errors, seconds)`` with a key and a time limit for each command, ``("kill",
+key)``, ``("slots", slots)``, ``("stop", grace)``. It sends ``("ended", key, status, seconds, cpu, memory,
+late, waited)`` (``waited``: how long the slot was free before), ``("refused", key, text)``, ``("short", key,
 text)`` (no room on the machine), ``("gone", folder)``, ``("stopping",)``, ``("stopped", left)``. A command
 gets SIGTERM, and SIGKILL after ``GRACE`` seconds. Commands beyond the slots wait here; while any waits, the
 loop is told every ``PAUSE`` seconds only.
@@ -39,11 +41,11 @@ if TYPE_CHECKING or __name__ != "__main__":
         signal_all,
         spawn,
     )
-    from malleable.live.engines.process.spares import Spares
+    from malleable.live.engines.process.empty_files import EmptyFiles
 else:  # in a process without packages
     sys.path.insert(0, os.path.dirname(__file__))
     from child import HEARD, SHORT, Frames, framed, reaped, signal_all, spawn
-    from spares import Spares
+    from empty_files import EmptyFiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -66,6 +68,8 @@ def unpack(frames: Frames, data: bytes) -> list[tuple[object, ...]]:
 
 
 class _Children:
+    """Called: pids of this process' children."""
+
     def __init__(self) -> None:
         try:
             self._file = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
@@ -199,18 +203,18 @@ class Supervisor:
         self.free: list[int] = []
         self.freed: list[float] = []  # by slot: the last time at which it became free
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
-        self.told = 0.0
+        self.told = 0.0  # time of the last batch to the loop
         self.pid_of: dict[str, int] = {}
         # By pid: key, start, slot, how long the slot had been free, paths of output.
         self.running: dict[int, tuple[str, float, int, float, list[str]]] = {}
-        self.spares = Spares()
-        self.late: set[str] = set()
+        self.empty_files = EmptyFiles()  # output files of ended commands, used again
+        self.late: set[str] = set()  # keys of commands whose time was over
         # Pids of commands that have ended since the last look for orphans.
         self.over: set[int] = set()
         self.look = False  # there may be orphans
         self.children = _Children()
         self.timers: list[tuple[float, int, str, int]] = []  # time, pid, key, signal
-        self.said: list[tuple[object, ...]] = []
+        self.said: list[tuple[object, ...]] = []  # messages for the next batch
         self.here = os.getcwd()
         self.folders = {self.here}  # folders in which commands have begun
         self.environment = dict(os.environb)
@@ -229,7 +233,7 @@ class Supervisor:
             slot = self.free[0] if self.free else len(self.running)
             mark = {MARK: f"{self.token}:{key}".encode(), SLOT: b"%d" % slot}
             environment = {**self.environment, **own, **mark}
-            pid = spawn(argv, environment, streams, self.spares.open)
+            pid = spawn(argv, environment, streams, self.empty_files.open)
         except (OSError, ValueError) as error:
             self.said.append(self._not_started(key, folder, streams, error))
             return
@@ -298,7 +302,7 @@ class Supervisor:
                 self.over.add(pid)
                 key, since, slot, waited, streams = task
                 for path in filter(None, streams):
-                    self.spares.keep(path)
+                    self.empty_files.keep(path)
                 heapq.heappush(self.free, slot)
                 self.freed[slot] = now = time.monotonic()
                 del self.pid_of[key]
@@ -309,8 +313,8 @@ class Supervisor:
     def sweep(self) -> None:
         """Kill processes that commands left behind when they ended.
 
-        An orphan belongs to the command that its environment names, or to that of its session. A daemon with
-        neither is left alone while a command runs, because it may belong to that one.
+        An orphan belongs to the command that its environment names (`MARK`), or to that of its session. A
+        daemon with neither is left alone while a command runs, because it may belong to that one.
         """
         ended, self.over, self.look = self.over, set(), False
         for pid in self.children():
@@ -328,7 +332,7 @@ class Supervisor:
 
     def stop(self, grace: float) -> int:
         self.queue.clear()
-        self.spares.close()
+        self.empty_files.close()
         if grace > 0.0:
             for pid in self.running:
                 signal_all(pid, signal.SIGTERM)

@@ -1,13 +1,16 @@
-"""Worker processes that run Python calls, and the keeper that starts them, so that none outlives the pool.
+"""Worker processes that run Python calls, and the keeper: the process that starts them, so that none outlives
+the pool, which is the object that the user calls.
 
 The keeper has one thread and is forked before the pool has others, so workers are forked from it without
-harm. As a subreaper it kills all that workers and calls have left when the pool or its process ends.
+harm. As a subreaper (Linux gives it orphans among its descendants) it kills all that workers and calls have
+left when the pool or its process ends.
 
 The pool sends it datagrams: a worker's number with two descriptors (its end of a socket, and of a pipe of
 tickets), or a number alone: kill this worker. It answers with (number, exit code) of workers that ended. A
-worker gets pickled ``(bundle, [(key, call), ...])`` and answers each call with ``(key, good, result,
-seconds)``, behind its seal, because calls may write into the socket, too. Before each call it takes a ticket
-of the bundle; a call whose ticket the pool has taken out of the pipe never runs.
+worker gets pickled ``(bundle, [(key, call), ...])``, where ``bundle`` is a byte that names it, and answers
+each call with ``(key, good, result, seconds)``, behind its seal: random bytes, because calls may write into
+the socket, too. Before each call it takes a ticket, the byte of the bundle, out of the pipe; a call whose
+ticket the pool has taken out never runs.
 """
 
 from __future__ import annotations
@@ -37,18 +40,18 @@ from malleable.live.engines.process.supervisor import (
 )
 from malleable.live.engines.remote import leave, outcome_of
 
-ENDED = struct.Struct("<qi")
+ENDED = struct.Struct("<qi")  # number and exit code of a worker that ended
 SEAL = 8  # bytes
 PROTOCOL = pickle.HIGHEST_PROTOCOL
-READ = 1 << 18
+READ = 1 << 18  # bytes that are read or written at once
 LARGE = 1 << 20  # bytes from which a result is passed in shared memory
 _QUICK = 1e-5  # seconds: a shorter call has not closed the socket and opened something else
-_DEATH_SIGNAL = 1  # of prctl
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl: the signal that a process gets if its parent ends
 _pickled = partial(pickle.dumps, protocol=PROTOCOL)
 
 
 def _answer(connection: socket.socket, seal: bytes, *answer: Any) -> None:
-    """Send (key, good, result, seconds); a large result is a file in memory, sent beside the others."""
+    # Send (key, good, result, seconds); a large result is a file in memory, sent beside the others.
     key, good, result, took = answer
     if len(result) < LARGE:
         connection.sendall(framed(pickle.dumps(answer, PROTOCOL), seal))
@@ -61,6 +64,7 @@ def _answer(connection: socket.socket, seal: bytes, *answer: Any) -> None:
 
 
 def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int | None) -> None:
+    # Run calls until the pool closes the connection, at most ``most``.
     frames, spare, run = Frames(), b"", 0
     own = os.fstat(connection.fileno()).st_ino
     while data := connection.recv(READ):
@@ -116,6 +120,9 @@ def _work(
 
 
 class Keeper:
+    """The process that starts, kills and reports workers. ``control``: its socket to the pool; ``parent``: pid
+    of the pool's process."""
+
     def __init__(self, control: socket.socket, parent: int) -> None:
         with suppress(PermissionError):
             os.setsid()  # in its own session, so that only the pool gets Ctrl-C
@@ -184,6 +191,7 @@ class Keeper:
                 os.waitpid(pid, 0)
 
     def _look_behind(self) -> None:
+        # Report workers that the start of another process has reaped already.
         for pid, (_, process) in list(self._workers.items()):
             if process.exitcode is not None:
                 self._bury(pid)
@@ -201,9 +209,8 @@ class Keeper:
 
 
 def keep(control: socket.socket, unused: Sequence[int], parent: int, *how: Any) -> None:
-    """Start workers until the pool is gone. ``control``: socket to the pool; ``unused``: descriptors that the
-    fork copied; ``parent``: pid of the pool; ``how``: calls after which a worker ends, or None; what each
-    runs first, or None, and its arguments."""
+    """Start workers until the pool is gone. ``unused``: descriptors that the fork copied; ``how``: calls after
+    which a worker ends, or None; what each runs first, or None, and its arguments."""
     for descriptor in unused:
         os.close(descriptor)
     try:

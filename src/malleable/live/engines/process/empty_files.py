@@ -2,7 +2,8 @@
 
 Most commands write nothing. A file that is made and removed for each of them costs more than the command on
 ext4, which passes over all inodes that were freed within the last minutes whenever it makes a file. So an empty
-file gets another name instead, if nothing else has it open. It imports little besides ``os`` (see ``child``).
+file gets another name instead, if nothing else has it open. It imports little besides ``os``, because the
+process that starts commands must start fast.
 """
 
 # ruff: noqa: PTH104, PTH108, PTH116, PTH120, SIM105
@@ -14,13 +15,13 @@ import stat
 from fcntl import F_SETLEASE, F_UNLCK, F_WRLCK, fcntl
 
 TYPE_CHECKING = False
-if TYPE_CHECKING or __name__ != "spares":
+if TYPE_CHECKING or __name__ != "empty_files":
     from malleable.live.engines.process.child import new_file
 else:  # of a process that knows no packages
     from child import new_file
 
 
-class Spares:
+class EmptyFiles:
     """At most as many files as the commands that ran at once had; each costs six calls of the system."""
 
     def __init__(self) -> None:
