@@ -1,4 +1,4 @@
-"""A loop of your own on nodes of unlike speeds: the adaptive scheduler of Rasooli and Down 2011 starts tasks."""
+"""A loop of your own on nodes of unlike speeds: the adaptive scheduler of Rasooli and Down 2011 decides."""
 
 import heapq
 

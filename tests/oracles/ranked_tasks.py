@@ -1,4 +1,4 @@
-"""Policies by attained service (work done), on one kind of slots: tasks one by one, all worked out at each event."""
+"""Policies by attained service (work done), on one kind of slots: tasks one by one, all anew at each event."""
 
 import heapq
 import math
