@@ -1,6 +1,6 @@
 """The scheduler of a cluster. Here are its decisions and answers: how many slots each job gets, which tasks
 start where, and when jobs are expected to end. Its base classes take reports of what happened
-(`SchedulerEvents`) and keep its state (`SchedulerState`)."""
+(`SchedulerEvents`) and keep its state (class ``SchedulerState``)."""
 
 from __future__ import annotations
 

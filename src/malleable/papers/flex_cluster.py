@@ -7,7 +7,7 @@ deviation sigma of the jobs' work, such that at sigma = 4 the smallest is a tent
 slot a core and half as many reduce slots; heartbeats of 1 s; jobs of 900 maps of 30 s on average, one reduce
 task for 6.7 maps that copies 20 s and works 60 s; task times vary by 20 %; reduce tasks start once 5 % of the
 maps have ended (slow start); estimates from finished tasks; slack 75 %, lambda 0 and sigma 2 where they do not
-vary. "Copying apart": copying takes no slot (option `split_copy`).
+vary. "Copying apart": copying takes no slot (option ``split_copy``).
 
 GridMix2 (Hadoop 0.20, src/benchmarks) is a workload of 172 jobs there: small, medium and large jobs, 40, 20
 and 3 of each class, which read 3, 30 and 100 files. Ours: five map tasks of 30 s a file; all jobs at once, in

@@ -109,7 +109,7 @@ COLUMNS = (
     Column("utilisation", "in use", "share", "Share of slots with a task, until the last job has ended."),
 )  # fmt: skip
 
-# What policies are called for people who do not know their names.
+# Names of policies for people who do not know them.
 NAMES = {
     "auto": "Short jobs first",
     "flex": "Planned by size",

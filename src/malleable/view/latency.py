@@ -36,7 +36,7 @@ _WARM = 3  # decisions at the start that are not timed
 _QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999, "worst": 1.0}
 _DUE = (1.0, 40.0)  # deadlines, as multiples of the time on one slot
 
-# What the instances are, in words.
+# The instances in words.
 INSTANCES = {
     "a": "2 slots a job, minima of 1",
     "b": "10 jobs a slot, no minima or maxima",
