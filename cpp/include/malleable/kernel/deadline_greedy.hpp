@@ -66,6 +66,7 @@ class DeadlineGreedy {
     double start, free;
     Index next, jump;  // what follows in time; from where to look for free slots
   };
+  // The first interval from i on that has a free slot.
   Index find(Index i);
   Index at(double time);
 

@@ -38,8 +38,11 @@ class DeadlinePacking {
   struct Piece {  // of a job
     double start, end, slots;
   };
+  // Makes a column begin at this time; returns its index.
   std::size_t split(double time);
+  // Joins neighbouring columns with equally many used slots.
   void merge(std::size_t from, std::size_t to);
+  // Adds a piece to a job.
   void take(Index job, double start, double end, double slots);
   void pour_work(const Problem& problem, Index job, double due, double cap, double need);
   void hold_minima(const Problem& problem, std::span<const double> due,

@@ -84,6 +84,7 @@ class DemandBound {
   // Whether the exact deadline of a job with a custom penalty does not matter.
   bool settled(const Problem& problem, const Penalties& penalties, std::size_t j, double level,
                const Window& window);
+  // Makes due_ for a higher level.
   void raise(const Problem& problem, const Penalties& penalties, double level, double stretch,
              const Window& window);
 

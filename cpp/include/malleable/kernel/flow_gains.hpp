@@ -20,6 +20,7 @@ namespace malleable {
 
 class FlowGains {
  public:
+  // Begins a table of flows for so many slots.
   void begin(double slots);
   // A ready job of the next flow in the order: its work, the most slots, and its speed-up.
   void add(double work, double most, const SpeedupView& speedup, std::size_t row);

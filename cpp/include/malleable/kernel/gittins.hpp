@@ -35,6 +35,7 @@ class GittinsIndex {
  public:
   // Computes all indices again if an eighth more sizes are known than before; true if so.
   bool update(const WorkCounts& sizes);
+  // The index after so much service.
   double of(double attained) const { return index_[work_class(attained)]; }
 
   void state(State& s) { s(index_, known_); }

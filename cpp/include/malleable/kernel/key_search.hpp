@@ -44,6 +44,7 @@ class KeySearch {
   };
   std::uint64_t random();
   double uniform();  // in [0, 1)
+  // Changes the keys of up to three jobs, or of a flow.
   void step(std::vector<double>& key);
   void undo(std::vector<double>& key) const;
   // Sets spread_, the difference between the largest and the least key.

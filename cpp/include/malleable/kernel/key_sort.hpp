@@ -23,6 +23,7 @@ class KeySort {
     std::uint32_t head;  // leading bits of the key
     Index index;
   };
+  // Sorts runs of equal leading bits by the whole keys.
   void settle(std::span<const double> keys, std::span<Entry> entries) const;
 
   Scratch<Entry> from_, to_;

@@ -70,6 +70,7 @@ class LaxityPacking {
   void push_events(Index p, std::vector<Event>& events) const;
   void set_rate(Index p, double rate);
   void unlink(Index p);
+  // Gives free slots to the first jobs that can use them.
   void fill();
   void make_urgent(Index p);
   Event next_event();

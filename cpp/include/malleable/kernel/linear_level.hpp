@@ -51,6 +51,7 @@ class LinearLevel {
   struct Peak {
     double time, excess, fall;
   };
+  // Sets a first lower bound of the level, and the cells; false if a slope or work is 0.
   bool start(const Jobs& jobs, double near, double floor);
   void fill_cells(const Jobs& jobs, double level);
   Peak worst_border(double minima) const;  // `minima`: of all jobs together

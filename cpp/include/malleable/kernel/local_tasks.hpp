@@ -30,6 +30,7 @@ class LocalTasks {
   Index find(Index job, Index node);
   // The lowest unstarted task; kNone if there is none.
   Index first(Index job);
+  // The task starts.
   void take(Index job, Index task);
   bool taken(Index job, Index task) const { return rows_[job].taken[task] != 0; }
   // A failed or killed task waits again.

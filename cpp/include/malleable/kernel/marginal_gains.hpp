@@ -56,6 +56,7 @@ class MarginalGains {
       return gain != other.gain ? gain < other.gain : job > other.job;
     }
   };
+  // The next step of job k; without slots if there is nothing to gain.
   Step next(const Ask& ask, std::size_t k) const;
   double at_price(const Ask& ask, std::size_t k, double price) const;
   // Gives what jobs take at the highest price of a slot at which all fits; returns the free rest.

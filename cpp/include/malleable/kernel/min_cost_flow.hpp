@@ -168,6 +168,7 @@ class MinCostFlow {
   void trim(std::span<const double> room);
   void set_rows();
   void set_level(std::span<const double> time, std::size_t stride);
+  // Turns portions by cells of the level above into portions by cells of this level.
   void refine(std::size_t coarse_stride, std::size_t stride);
   void collect();
   void assign_carried();
@@ -185,6 +186,7 @@ class MinCostFlow {
   bool leads_up(Index v) const;
   Cycle find_leaving(Index tail, Index cell, double most, std::int64_t extra) const;
   void push(Index v, const Cycle& cycle, bool up);
+  // Changes the sizes of the nodes from v up to `end`.
   void grow(Index v, Index end, Index more);
   void shift_prices(Index top, double shift);
   void pivot(Index j, Index cell, double reduced);

@@ -50,6 +50,7 @@ class OnTimeSet {
     return forced > least ? forced - least : 0.0;
   }
   bool fits(const Demand& job);
+  // Takes the forced work of a job from the room (`sign` -1), or gives it back (1).
   void take(const Demand& job, double sign);
 
   const Problem* problem_ = nullptr;

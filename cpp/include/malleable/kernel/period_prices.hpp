@@ -45,6 +45,7 @@ class PeriodPrices {
 
  private:
   void set_keys(const PeriodicJobs& jobs, double hysteresis, std::span<const double> held);
+  // Gives slots at a price; returns what jobs that do not end pay a second.
   double serve(const PeriodicJobs& jobs, double price, std::span<double> slots) const;
   double cost(const PeriodicJobs& jobs, std::span<const double> slots) const;
   void let_some_wait(const PeriodicJobs& jobs, std::span<double> slots);

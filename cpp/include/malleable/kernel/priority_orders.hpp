@@ -111,6 +111,7 @@ class PriorityOrders {
   void on_time_set(const Problem& problem, const Penalties& penalties, std::span<Index> order);
   void fitting_set(const Problem& problem, const Penalties& penalties, double spare,
                    std::span<Index> order);
+  // Orders the set by `key`, the rest by Smith's ratio.
   void serve(const Problem& problem, std::span<const double> key, std::span<Index> order);
 
   struct Entry {

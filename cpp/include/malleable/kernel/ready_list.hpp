@@ -44,7 +44,9 @@ class ReadyList {
     double slots, high, left;  // left: work at `since`
     Index rank, job;
   };
+  // No job is ready yet.
   void begin(const FlowProblem& problem, std::span<const Index> rank, Pieces* pieces);
+  // Advances to the next event; false if there is none.
   bool step(std::span<double> end);
   void admit();
   void balance();

@@ -65,6 +65,7 @@ class ResourceAllocation {
   void choose_options(const Task& task, bool dense);
   void offer_steps(const Task& task, std::size_t j);
   static double gain(const Option& from, const Option& to);
+  // Adds an option, and removes options that a mixture of two others beats.
   void offer(Option option);
 
   Scratch<double> low_, high_, scale_;

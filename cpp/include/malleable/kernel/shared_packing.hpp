@@ -60,6 +60,7 @@ class SharedPacking {
   void work_off(const Run& run, double span, double time);
   void share_by_order();
   void split_by_shares(std::span<double> slots);
+  // The slots of the jobs that are left.
   void split(std::span<double> slots);
   void compact();
 

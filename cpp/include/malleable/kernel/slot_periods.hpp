@@ -58,6 +58,7 @@ class LeftOverSlots {
   }
 
  private:
+  // Notes which jobs end in the period, and earlier with one more slot.
   void mark(const PeriodicJobs& jobs, std::span<const double> slots);
 
   std::vector<std::size_t> gaining_;  // jobs that gain

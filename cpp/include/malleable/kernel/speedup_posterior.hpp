@@ -63,6 +63,7 @@ class SpeedupPosterior {
 
     void state(State& s) { s(logs, tasks, weight, mean, own); }
   };
+  // Null if the program has shown nothing.
   const Program* find(std::int64_t program) const;
   void update(Program& program);
   void update_all();

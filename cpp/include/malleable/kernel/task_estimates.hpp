@@ -163,6 +163,7 @@ class TaskEstimates {
       return row >= 0 && place < of.size() ? of[place].both() : Logs{};
     }
     Two& row(std::int64_t row);
+    // Adds a phase that still runs, or takes it out (`more` false).
     void open(std::int64_t row, double value, bool more);
     void state(State& s) { s(of, all); }
   };

@@ -37,6 +37,7 @@ class WaterFilling {
     double fraction;
     Index job;
   };
+  // Shares the slots at one level.
   void fill(const Problem& problem, std::span<const double> weight, std::span<double> slots);
   void fill_group(const Problem& problem, std::span<const double> weight,
                   std::span<const Index> jobs, double slots_for_all, std::span<double> slots);

@@ -57,6 +57,7 @@ struct NodeRoom {
   }
 
  private:
+  // As many of these tasks as fit: each takes `takes` of the amount `has`.
   static std::int64_t least(std::int64_t tasks, double has, double takes) {
     if (!(takes > 0.0 && has < static_cast<double>(tasks) * takes)) return tasks;
     // After many tasks the free amount may be off by rounding.

@@ -81,6 +81,7 @@ struct SpeedupColumns {
   void clear();
   // Appends a row of another table; a linear row if that table has no speed-ups.
   void add(const SpeedupView& from, std::size_t row);
+  // Adds a job with this exponent, or this table.
   void add(double p, std::span<const double> rates);
   // Appends linear rows up to `rows`.
   void pad(std::size_t rows) {

@@ -143,6 +143,7 @@ class Adaptive {
   double overdue(int pool) const;
   // `which` is 0 for the first matching, 1 for the second one.
   bool suggested(int which, Index job_class, Index resource) const;
+  // The share of a resource that a class should get.
   double share(int which, Index job_class, Index resource) const;
   double arrival_rate(Index job_class, double now, bool minimum) const {
     return estimates_.rate(job_class, now, minimum);

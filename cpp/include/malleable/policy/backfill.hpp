@@ -140,6 +140,7 @@ class Backfill final : public ClusterPolicy {
   void leave_queue(int pool, Index job, Index rank);
   void join_queue(const ClusterState& state, Index job, int pool, Phase p, std::int64_t tasks);
   void settle_bundles(const ClusterState& state, Index job, int pool);
+  // Removes tasks that ended.
   void drop(const ClusterState& state, Index job, Phase p, std::int64_t tasks, Index cell);
   double seconds_of(const ClusterState& state, Index job, Phase p) const;
   double key_of(const ClusterState& state, const Waiting& job) const;
@@ -153,8 +154,10 @@ class Backfill final : public ClusterPolicy {
   }
   std::int64_t most(std::span<const NodeRoom> room, const TaskNeeds& needs) const;
   std::int64_t most(const Room& room, const Room& later, const TaskNeeds& needs, double end) const;
+  // Takes room for tasks until `end`, cell by cell.
   void take(Room& room, Room& later, Index place, const TaskNeeds& needs, double end,
             std::int64_t tasks, std::vector<Taken>& taken) const;
+  // One pass over the queue: lists the jobs that start now, and makes reservations.
   void pass(const Pool& pool, const Play& play, std::span<const Bundle> running, const Room& room,
             double now, std::vector<Taken>& taken);
   std::size_t reserve(const Pool& pool, std::span<const Bundle> running,

@@ -74,6 +74,7 @@ class ClusterAdaptive final : public ClusterPolicy {
 
  private:
   Key key_of(const ClusterState& state, Index job) const;
+  // Puts a job into its class.
   void add(const ClusterState& state, Index job);
   void solve_what_failed(double now);
   void spread_free(const ClusterState& state, int pool);

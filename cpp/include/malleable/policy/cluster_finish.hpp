@@ -65,9 +65,11 @@ class ClusterFinish final : public ClusterPolicy {
   using Places = std::set<Place>;
 
   double seconds(const ClusterState& state, Index job, Phase p, Index kind) const;
+  // Its place in the order, the least first.
   double key(const ClusterState& state, Index job) const;
   Phase next_phase(const ClusterState& state, Index job, int pool) const;
   bool waits(const ClusterState& state, Index job, int pool) const;
+  // Puts it at its place, or takes it out.
   void put(const ClusterState& state, Index job, int pool);
   void take_out(Index job, int pool);
   void put_all(const ClusterState& state);

@@ -47,6 +47,7 @@ class ClusterGittins final : public ClusterPolicy {
   void rank(const ClusterState& state, int pool, const Set& set);
   double rank_of(const ClusterState& state, Index job, int pool) const;
   void update_indices(const ClusterState& state);
+  // Gives each user's slots to the user's jobs by rank.
   void share(const ClusterState& state, int pool, Answer& answer);
 
   bool by_user_;

@@ -74,13 +74,17 @@ class ClusterSrpt final : public ClusterPolicy {
   };
 
   double seconds(const ClusterState& state, double work, Phase p) const;
+  // Seconds that all slots of the phase would take.
   double left(const ClusterState& state, Index job, Phase p) const;
+  // The work left that the policy goes by.
   double key(const ClusterState& state, Index job, int pool) const;
   void mark_stale(Index job);
   void mark_changed(const ClusterState& state, int pool);
   void forget_stale(int pool);
+  // Sets the ranks of jobs whose keys may have changed.
   void rank(const ClusterState& state, int pool, Answer& answer);
   void collect(const ClusterState& state, int pool, Answer& answer);
+  // Gives slots to rows that are sorted by their keys.
   void share(int pool, std::span<Row> rows, double slots);
   void parts(int pool, std::span<Row> rows, double slots);
 

@@ -122,6 +122,7 @@ class Concave {
   bool improves(const Search& search, Change change, Undo undo);
   bool swap_neighbours(const Search& search);
   bool change_shares(const Search& search, double factor);
+  // Local search over orders or shares.
   void refine(const Search& search);
   void finish(const Task& task, const Choice& choice, bool detail, Plan& plan);
 

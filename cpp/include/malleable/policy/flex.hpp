@@ -126,6 +126,7 @@ class Flex {
                    const FlexOptions& options, Plan& plan);
   bool meet_deadlines(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                       Plan& plan);
+  // A schedule by water-filling for the deadlines in due_.
   void fill(const Problem& problem, Plan& filled, std::vector<double>& completion);
   bool starts_by(const Problem& problem, double end) const;
   bool stays_right(const Problem& problem, std::span<const double> due, double time);

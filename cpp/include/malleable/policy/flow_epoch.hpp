@@ -96,6 +96,7 @@ class FlowEpoch {
   bool by_gains() const { return !at_.options.baseline && at_.table.curved(); }
   void count_held(double now);
   void order_flows();
+  // Gives slots by the rule.
   void serve();
   void serve_by_gains(FlowShares& to);
   void report();

@@ -66,6 +66,7 @@ class FlowOrder {
 
  private:
   void sum_orders();
+  // Computes the parts of the keys.
   void study();
   void try_keys(double exponent, double patience);
   void max_orders();

@@ -37,6 +37,7 @@ class OrderChoice {
   const char* run(const Problem& problem, const Penalties& penalties, std::span<Index> order);
 
  private:
+  // Computes what all orders need.
   void study(const Problem& problem, const Penalties& penalties);
   void make_keys(const Penalties& penalties, double patience, double beside, double width_power);
   double rate(const Penalties& penalties, std::size_t j, double patience) const;

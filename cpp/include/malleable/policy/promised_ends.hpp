@@ -95,6 +95,7 @@ class PromisedEnds {
   std::size_t place_of(const Task& task, Index row) const;
   double error_weight(const Entry& entry) const;
   void lay_out(const Task& task, std::span<double> slots);
+  // Takes the slots that a job needs from free_; returns its end.
   double put(const Task& task, Index row, double most, double& now);
   void split_at(std::size_t k, double time);
   std::size_t start_free(const Task& task, std::span<double> slots);

@@ -168,6 +168,7 @@ class TandemEpoch {
   void write(Row row, const Columns& columns, std::size_t k);
   void make_room();
   void begin_decision(double now, const Both<std::int64_t>& slots, double period);
+  // Gives the slots of a station.
   void serve(Station at, double heavy);
   void line_up_flows();
   void find_latest();
@@ -183,6 +184,7 @@ class TandemEpoch {
   bool cap(Row row, Station at, double& most) const;
   void hand_out_rest(Station at);
   void order_all(Station at);
+  // Gives each class its part of a station.
   void share(Station at, double heavy);
   void to_slots(Station at);
   Service& service_of(Row row);

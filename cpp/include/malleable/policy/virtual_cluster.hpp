@@ -55,6 +55,7 @@ class VirtualCluster {
     reduces_[job] = left;
     if (!std::exchange(is_moved_[job], 1)) moved_.push_back(job);
   }
+  // Lets the virtual reduces run for so many seconds.
   void serve(const ClusterState& state, double seconds);
 
   double now_ = 0.0;

@@ -366,22 +366,31 @@ class ClusterScheduler {
     Index last = kNone;
     std::int64_t jobs = 0;
   };
+  // The work that busy faster slots can do before it is better to start on the free slot.
   double patience(Index job, Phase p) const;
   bool leaves_slow_slot(Index job, Phase p, LeftSlot& left) const;
   Index takes_slow_slot(int pool, const LeftSlot& left) const;
+  // How many of its tasks may start on the free slots.
   std::int64_t usable(Index job, Phase p) const;
+  // How many of its tasks start before the next job's turn.
   std::int64_t at_once(Index job, int pool, std::int64_t most) const;
   // A job's slots, or its rank, before the first decision about it.
   double initial_value() const { return style_ == ClusterPolicy::Style::kRanks ? kInfinity : 0.0; }
+  // Whether there is something to decide.
   bool is_due(int pool) const;
+  // Gives a rank to a job that came after the last decision.
   void set_first_rank(Index job, int pool);
   void clear_changes();
+  // Makes reduces ready once enough maps have ended, or will probably end in time.
   void start_slowly(Index job);
+  // Maps have begun, or (below 0) ended that began about `when`.
   void map_began(Index job, std::int64_t count, double when);
+  // Computes the chances that all maps end in time, and applies them to the reduces.
   void check_maps(Index job);
   void compute_chances(Index job);
   void apply_chances(Index job);
   void time_next_check(Index job);
+  // Whether its reduces may start in slots that no ready task wants.
   bool may_start_early(Index job) const;
   std::int64_t most_early(Index job) const;
   void make_due_checks();
@@ -394,35 +403,48 @@ class ClusterScheduler {
   bool placed(Index job, Phase p) const {
     return p == kMap && options_.replicas > 0 && state_.blocks.has_blocks(job);
   }
+  // Changes the counts of a phase by these numbers.
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
   // The group of a job: runs of one program for one user.
   std::int64_t group(Index job) const { return state_.jobs.group_of(job); }
   TaskEstimates::Stated stated(Index job, Phase p) const {
     return {state_.believed[2 * job + p], group(job), state_.jobs.user_of(job)};
   }
+  // Sets the prior of a phase's tasks.
   void expect(Index job, Phase p);
+  // Takes over an estimate.
   void believe(Index row, const LogMean& mean);
+  // Running tasks without reduces that wait for maps.
   std::int64_t working(Index job, Phase p) const;
   LogMean mean_now(Index job, Phase p) const;
   LogTimes times_now(Index job, Phase p) const;
   void estimate(Index job, Phase p);
   void estimate_changed();
+  // Sets the priors again of phases that have shown no time.
   void expect_again();
   void update_exponents();
   void learn(Index job, Phase p);
+  // The phase has no more tasks.
   void close(Index job, Phase p);
   void add_timer(double time, Index what);
+  // Its place among waiting jobs if `more` of its tasks ran, the least first.
   double key(Index job, int pool, std::int64_t more) const;
   std::int64_t running_of(Index job, int pool) const;
+  // How many tasks must start at once.
   std::int64_t needs(Index job, Phase p) const;
   bool starts_together(Index job) const;
+  // How many tasks a gang lacks of its minimum.
   std::int64_t lacks(Index job, Phase p) const;
+  // Rounds down to whole bundles of tasks that start together.
   std::int64_t bundled(Index job, Phase p, std::int64_t tasks) const;
+  // Whether a running gang lacks tasks.
   bool ran_short(Index job, int pool) const;
   bool aged(Index job, int pool) const {
     return !aged_[pool].empty() && aged_[pool][job] == kFirst;
   }
+  // Notes whether it has ready tasks and no running one.
   void watch_age(Index job, int pool, bool starves);
+  // Whether that has lasted for `ageing` seconds.
   bool starves_for_long(Index job, int pool);
   void mark_aged(Index job, int pool, std::uint8_t how);
   double aged_seconds(int pool) const;

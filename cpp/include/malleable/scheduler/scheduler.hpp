@@ -238,9 +238,11 @@ class Scheduler {
   std::int64_t each(const Tasks& tasks, double now, const Apply& apply);
   void put_back(Index row, Phase p, const Tasks& tasks, std::size_t k);
   void advance(double now);
+  // Tasks have started; returns how many of them do not exist.
   std::int64_t begin(Index row, Phase p, std::int64_t count);
   void add_users(std::span<const Person> people);
   void set_user(Index row, std::int64_t user);
+  // The job waits for no other one any more.
   void enter(Index row);
   void leave(Index row, bool finished);
   void learn(Index row, Phase p, double running, double now);

@@ -56,6 +56,7 @@ class BlockReads {
 
   template <typename Visit>
   void each_link(const Read& read, const Visit& visit);
+  // Computes max-min fair rates.
   void share();
   void remove(Index place);
   void find_next_end();

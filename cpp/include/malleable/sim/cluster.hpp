@@ -161,7 +161,9 @@ class ClusterSimulation {
   // Tasks: cluster_tasks.cpp.
   void arrive(Index job);
   void leave(Index job);
+  // All maps have ended: the reduces go on, or the job is done.
   void maps_done(Index job);
+  // With copy-compute splitting: copying begins once enough maps have ended.
   void maps_ended(Index job);
   void begin(std::span<const TaskStart> starts);
   void begin(const TaskStart& task);
@@ -177,10 +179,13 @@ class ClusterSimulation {
   };
   StartedTask started_task(const TaskStart& task, double seconds, double copying, bool fails);
   void note_block(StartedTask& task);
+  // Whether a task starts and ends together with a group.
   bool joins(const StartedTask& task, Index group) const;
   Index make_group(const StartedTask& task);
   Index free_slots_of(Index group);
+  // Tasks have ended well, after so many seconds.
   void succeed(Index job, Phase p, std::int64_t tasks, double seconds, double copying);
+  // Makes the group's end an event.
   void schedule(Index group);
   void finish(Index group);
   void change_node(Index change);
@@ -192,20 +197,25 @@ class ClusterSimulation {
   void heartbeat(Index node);
   void schedule_heartbeat(Index node);
 
+  // The group's reduces hold slots and wait for maps.
   void park(Index group);
   void unpark(Index group);
   void drop_group(Index group);
   void begin_copying(Index job);
   void end_read();
+  // The node from which a task reads its block.
   Index source_of(Index job, Index task) const;
 
-  // What is lost: cluster_losses.cpp.
+  // What is lost: cluster_losses.cpp. copies(): whether the group's reduces still copy.
   bool copies(Index group);
   bool needs_outputs(Index job);
   void run_maps_again(Index job);
   void park_again(Index group);
+  // Whether waiting reduces hold all slots, so that nothing could start any more.
   bool stuck() const;
+  // Gives slots of waiting reduces to maps.
   void make_room();
+  // Ends a reduce that waits for maps.
   void evict(Index job);
   bool take_back_reduces(int pool);
   void start_early_reduces();
@@ -220,10 +230,14 @@ class ClusterSimulation {
   void end_backups(int pool);
   void begin_backups();
   void find_backups(int pool);
+  // When an attempt began to work.
   double began(Index group) const;
+  // Gives back the slot that an attempt has beside its task's slot.
   void end_beside(Index group);
   void begin_backup(const Lone& lone, Index node);
+  // For an attempt that ends: whether its task had ended already.
   bool ends_beside(Index group);
+  // Ends an attempt in vain.
   void drop_attempt(Index group);
   void drop_backups_of(Index phase);
 

@@ -82,6 +82,7 @@ class PeriodicLoop {
     double works;      // time since which it works
   };
 
+  // Clears all state for these jobs.
   void begin(const JobsView& jobs, std::span<const double> believed);
   std::size_t row_of(std::int64_t id) const {
     return adopted_.empty() ? rows_[static_cast<std::size_t>(id)] : adopted_.at(id);
@@ -95,6 +96,7 @@ class PeriodicLoop {
   double call_after(double time) const;
   void pass_on_slots();
   void hand_out(std::span<const std::int64_t> line, double call, double& free);
+  // Gives free slots to a job; false: too few for it.
   bool give(std::int64_t id, double call, double& free);
   double time_of(double call) const { return options_.start + call * options_.period; }
   double works_from(std::size_t row, double now, std::int64_t slots);

@@ -98,6 +98,7 @@ class SlottedSim {
   static constexpr std::size_t kSizes = 48;
 
   void enter(const MapReduceView& jobs, std::size_t j, double estimate);
+  // One decision.
   void step();
   // No machine can be granted before a running task ends: runs up to that step, or `last`.
   void wait(std::int64_t last);

@@ -193,6 +193,7 @@ class TandemQueue {
   void complete(std::uint32_t row);
   void refresh(std::uint32_t row);
   Portions portions();
+  // Serves the first jobs of a class.
   void serve(const Class& group, double map_share, double flow, double given, bool lends);
   void decide_ranked();
   void share_shuffle(double waiting_weight);

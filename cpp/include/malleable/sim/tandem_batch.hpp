@@ -47,6 +47,7 @@ class TandemBatch {
   double try_policy(TandemPolicy policy, const char* name);
   // Remembers a plan with this value as the best one.
   void keep(double value, const char* name);
+  // Moves a random job in one of the orders, or in both.
   void move(std::vector<Index>& map_order, std::vector<Index>& shuffle_order);
 
   std::vector<double> map_, shuffle_;

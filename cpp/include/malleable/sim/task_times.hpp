@@ -23,6 +23,7 @@ class TaskTimes {
     double copying;  // copying, part of `seconds`
     bool fails;
   };
+  // The time of a task's next attempt on this node.
   Time next(Index job, Phase p, Index task, Index node);
   // The time of a backup task, by its number, beside the attempt that began last.
   Time backup(Index job, Phase p, Index task, Index node, Index number) const;

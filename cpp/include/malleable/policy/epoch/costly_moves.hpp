@@ -40,7 +40,9 @@ class CostlyMoves {
   bool must(const Scene& at, std::size_t row) const;
   void list_moves(const Scene& at);
   bool give_way(double gain, std::int64_t needed);
+  // Gives a taker its slots if that pays.
   void take(const Scene& at, const Move& taker);
+  // Gives free slots to jobs that then end earlier.
   void fill(const Scene& at);
 
   bool costs_ = false;

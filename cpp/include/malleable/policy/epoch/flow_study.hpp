@@ -61,6 +61,7 @@ struct FlowScene {
   void state(State& s) { s(options, table, slots, clock, coming); }
 
  private:
+  // Updates the derived data of a flow.
   void study(Flow& flow);
   void study_jobs(Flow& flow) const;
   void join_phases(Flow& flow) const;

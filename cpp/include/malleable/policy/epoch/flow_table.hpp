@@ -157,6 +157,7 @@ class FlowTable {
   std::span<const Index> flow_rows(std::span<const std::int64_t> ids);
   // Marks the flow of a job's row as changed, and returns it.
   Flow& touch(std::size_t row);
+  // The job leaves, finished or removed.
   void end(Flow& flow, Job& job, JobStage how);
   void remove_behind(Flow& flow);
   void drop_leaving();
