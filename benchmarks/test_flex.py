@@ -125,7 +125,7 @@ def test_small_calls(benchmark, call):
 @pytest.mark.parametrize("jobs", [100_000, 1_000_000])
 @pytest.mark.parametrize("which", ["a", "b"])
 def test_value_and_bound_of_a_decision(benchmark, jobs, which):
-    """The epoch of the paper from Python: order, one packing, value and bound."""
+    """The epoch of Wolf et al. 2010 (FLEX) from Python: order, one packing, value and bound."""
     stream = instances.decision_stream(which, jobs)
 
     def assess():

@@ -1,4 +1,4 @@
-"""Three jobs of the overlap paper's section 2.1, and its two policies on a generated stream."""
+"""Three jobs of section 2.1 of Lin et al. 2013, and its two policies on a generated stream."""
 
 import malleable as mb
 

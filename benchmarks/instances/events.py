@@ -15,10 +15,10 @@ event_stream(seed, *, sizes="logn", widths="uniform", load=0.9, arrivals="poisso
 tandem_stream(kind, seed, load=0.9, jobs=2000): map and shuffle of E[the larger one] / load apart; both
     lognormal(0, 1) by themselves ("independent"), shuffle = 1 / map ("opposed"), 4 and 0.5 or 0.5 and 4
     ("bimodal"), one of both a tenth ("mixed"), shuffle = map x U(0.8, 1.25) ("alike").
-slotted_stream(kind, seed, load=0.9, steps=400): 50 machines. Map and reduce work of the ASRPT paper's section
-    VII ("exp-large", "exp-small"), both Exp(20) ("balanced"), both rounded up Pareto from 8 on with index 1.6
-    ("Pareto"), or both Exp(20) in batches of twenty ("bursts"); reduce tasks are U{1..10}, as equal as may
-    be.
+slotted_stream(kind, seed, load=0.9, steps=400): 50 machines. Map and reduce work of section VII of Zheng et
+    al. 2013 (ASRPT; "exp-large", "exp-small"), both Exp(20) ("balanced"), both rounded up Pareto from 8 on
+    with index 1.6 ("Pareto"), or both Exp(20) in batches of twenty ("bursts"); reduce tasks are U{1..10}, as
+    equal as may be.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ KindStream(J, which, aggregate, own): an epoch with objectives_instance(J); pena
     caller's function that copies it (own), or mixed: in turns response, stretch, tardiness and SLA; steady:
     response, stretch and lateness. A second passes and 1 % of the jobs change before a decision.
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
-section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
+section51_base(seed): section 5.1 of Nagarajan et al. 2013 (FlowFlex) on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
 flow_epoch_instance(F): the same, drawn for F / 2 slots and on as many.
 cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a map, one reduce task for ten maps
@@ -29,12 +29,12 @@ cluster_flow_stream(): 60 flows of five map and reduce jobs each, 20 s apart, on
 cluster_section51(): 20 flows of that section's generator without its scaling, as map jobs of as many tasks as
     they have slots at most, on 25 generic slots, seed 1.
 m_m_1(J, seed): J jobs with map work Exp(1) and nothing to shuffle, Poisson arrivals of M_M_1's load.
-TandemStream(policy, J, most): an TandemEpoch with J jobs, both sizes lognormal(0, 1.5), 10,000 slots a
+TandemStream(policy, J, most): a TandemEpoch with J jobs, both sizes lognormal(0, 1.5), 10,000 slots a
     station, at most ``most`` a job; 1 % of the jobs leave and as many come, and 1 % change, seed 1.
-slotted_cluster(): the ASRPT paper's section VII, Exp(5) map and Exp(40) reduce work, on 10,000 machines with
-    200 arrivals a slot for 5,000 slots, seed 1.
+slotted_cluster(): section VII of Zheng et al. 2013 (ASRPT), Exp(5) map and Exp(40) reduce work, on 10,000
+    machines with 200 arrivals a step for 5,000 steps, seed 1.
 slotted_loop(J, policy): a SlottedEpoch on 10,000 machines with J live jobs of U{1..9} map tasks and U{1..80}
-    units of reduce work; 200 more arrive every slot; seed 1.
+    units of reduce work; 200 more arrive every step; seed 1.
 busy_scheduler(policy): a Scheduler with 10,000 jobs of U{1000..2000} map tasks of U(1, 100) s, 20 of each
     running, on 2,000 nodes of 100 generic slots.
 matching_instance(F, M, G): arrival rates U(0, 1) of F classes; execution rates lognormal(0, 1) by class and
@@ -107,7 +107,7 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 """Numbers of jobs of instances (a) and (b)."""
 
 LARGER = (100, 1_000)
-"""Numbers of jobs of the larger experiments of the FLEX paper's section 4.1."""
+"""Numbers of jobs of the larger experiments of section 4.1 of Wolf et al. 2010 (FLEX)."""
 
 SEEDS = range(100)
 """Seeds of the simulations of section 4.1; `malleable reproduce flex-fig5` has the same."""
@@ -219,7 +219,7 @@ class TandemStream:
 
 
 def section41_base(seed: int, *, weighted: bool = False) -> tuple[Jobs, int]:
-    """Base case of the FLEX paper's section 4.1: weight 1 unless ``weighted`` (then U(0, 1))."""
+    """Base case of section 4.1 of Wolf et al. 2010 (FLEX): weight 1 unless ``weighted`` (then U(0, 1))."""
     return bimodal_jobs(10, 100, small=0.8, slack=0.75, weighted=weighted, rng=seed), 100
 
 
@@ -265,7 +265,7 @@ def step_instance(seed: int = 1, *, jobs: int = 1_000, slots: int = 10_000) -> t
 
 
 def section51_base(seed: int, *, weighted: bool = True) -> tuple[Flows, int]:
-    """5 to 20 flows of 2 to 20 jobs, as figures 10 and 11 of the FlowFlex paper have them."""
+    """5 to 20 flows of 2 to 20 jobs, as figures 10 and 11 of Nagarajan et al. 2013 (FlowFlex) have them."""
     return section51_flows(seed, slots=25, weighted=weighted), 25
 
 
@@ -394,7 +394,7 @@ def cluster_flow_stream() -> tuple[ClusterJobs, Cluster]:
 
 
 def cluster_section51() -> tuple[ClusterJobs, Cluster]:
-    """Flows of the FlowFlex paper's section 5.1 as tasks; simulate with ``epoch=1``."""
+    """Flows of section 5.1 of Nagarajan et al. 2013 (FlowFlex) as tasks; simulate with ``epoch=1``."""
     flows = section51_flows(1, slots=25, flows=20, scaled=False)
     return cluster_flows(flows), Cluster([{"slots": 25}])
 

@@ -4,7 +4,7 @@ Such a mechanism has no patch: the set `against:NAME` runs the policy, `against:
 
 slotted: 200 jobs on 20 machines at load 0.85; geometric maps (mean 12), Pareto reduce work (tail 1.5), cut
     into geometric numbers of tasks (mean 3); Poisson arrivals.
-adaptive: the nine benchmarks of the paper, as in its figures 7 to 9.
+adaptive: the nine benchmarks of Rasooli and Down 2011, as in its figures 7 to 9.
 """
 
 from __future__ import annotations

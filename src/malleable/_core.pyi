@@ -1,7 +1,7 @@
 # The types of the extension module, whose classes the public ones wrap. Jobs are known by ids or by row; work
-# is in slot-seconds and times are in seconds, of the slotted classes in time steps. Codes are places in a list
-# here (KINDS, BOUNDS). `handle`: the address of an epoch for the C interface. A `version` says which decision of
-# an epoch is asked about: an error if the epoch has changed since.
+# is in slot-seconds and times are in seconds, of the slotted classes in time steps. Codes are places in a
+# list here (KINDS, BOUNDS). `handle`: the address of an epoch for the C interface. A `version` says which
+# decision of an epoch is asked about: an error if the epoch has changed since.
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 

@@ -1,4 +1,4 @@
-"""The system of the adaptive paper on simulated clusters."""
+"""The adaptive scheduler of Rasooli and Down 2011 on simulated clusters."""
 
 import numpy as np
 import pytest

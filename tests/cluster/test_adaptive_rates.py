@@ -25,7 +25,7 @@ def classes(count, **more):
 
 
 def worked_example(count):
-    """Rates of the paper's worked example: C1 has 9 and 5, C2 has 2 and 1."""
+    """Rates of the worked example of Rasooli and Down 2011: C1 has 9 and 5, C2 has 2 and 1."""
     of = {"R1": (9.0, 2.0), "R2": (5.0, 1.0)}
     return {name: np.resize(rates, count) for name, rates in of.items()}
 

@@ -1,4 +1,4 @@
-"""Class matching: the paper's example, certificates, two other ways to the same lambda."""
+"""Class matching (Rasooli and Down 2011): its example, certificates, the same lambda in two ways."""
 
 import sys
 

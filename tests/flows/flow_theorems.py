@@ -1,4 +1,4 @@
-"""What the FlowFlex paper proves of its own algorithm, as a check against a bound."""
+"""What Nagarajan et al. 2013 prove of their algorithm FlowFlex, as a check against a bound."""
 
 import numpy as np
 

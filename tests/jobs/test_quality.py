@@ -1,4 +1,4 @@
-"""Ten jobs on a hundred slots, as in the FLEX paper's section 4.1: plans against the best of all orders."""
+"""Ten jobs on a hundred slots (Wolf et al. 2010, FLEX, section 4.1): plans against the best of all orders."""
 
 from typing import NamedTuple
 

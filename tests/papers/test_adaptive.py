@@ -1,4 +1,4 @@
-"""The adaptive paper's benchmarks: its cluster, its mixes, tables beside the printed ones."""
+"""Benchmarks of Rasooli and Down 2011: their cluster, its mixes, tables beside the printed ones."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Figures 5 to 13 of the ASRPT paper, small."""
+"""Figures 5 to 13 of Zheng et al. 2013 (ASRPT), small."""
 
 import json
 

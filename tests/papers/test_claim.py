@@ -1,4 +1,4 @@
-"""A claim holds, fails or is open by its intervals, whatever the paper."""
+"""A claim of a paper holds, fails or is open by its confidence intervals."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Section 4.1 of the FLEX paper again, with few simulations."""
+"""Section 4.1 of Wolf et al. 2010 (FLEX) again, with few simulations."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Figure 12 of the FlowFlex paper, at its smallest."""
+"""Figure 12 of Nagarajan et al. 2013 (FlowFlex), at its smallest."""
 
 from malleable.papers import flowflex, reproduce
 

@@ -1,4 +1,4 @@
-"""Figures 7 and 9 of the overlap paper, and the plots of the tandem queue."""
+"""Figures 7 and 9 of Lin et al. 2013, and the plots of the tandem queue."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Figures 2 to 4 of the overlap paper: its example in its own words, and the series behind it."""
+"""Figures 2 to 4 of Lin et al. 2013: its example in its own words, and the series behind it."""
 
 import math
 

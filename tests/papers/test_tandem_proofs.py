@@ -1,4 +1,4 @@
-"""Constructions of the overlap paper's proofs: what they promise, met by simulation."""
+"""Constructions of the proofs of Lin et al. 2013: what they promise, met by simulation."""
 
 from itertools import permutations
 
