@@ -37,9 +37,9 @@ $(VENV)/.developed: $(VENV)/.installed
 	$(PIP) install --no-build-isolation --config-settings=build-dir=$(BUILD) -e '.[dev]'
 	@touch $@
 
-# FLEX against FAIR and FIFO on a generated workload; with TRACE=path on a real one as well.
+# FLEX against FAIR and FIFO on generated jobs.
 demo: install
-	$(BIN)/malleable demo --output $(OUTPUT) --force $(if $(TRACE),--trace '$(TRACE)')
+	$(BIN)/malleable demo --output $(OUTPUT) --force
 
 test: lint types unit pytest
 

@@ -62,7 +62,6 @@ def test_malformed_records_are_named_then_left_out(name, capsys, monkeypatch, tm
         ("simulate trace --max-size 64", "a larger --max-size"),
         ("simulate trace --model cluster --load 1 --max-size 64", "a larger --max-size"),
         ("simulate trace --model slotted --max-size 64", "a larger --max-size"),
-        ("demo --trace trace --max-size 64", "a larger --max-size"),
         ("simulate flat --model slotted", "(--read slot=S says it)"),
     ],
 )

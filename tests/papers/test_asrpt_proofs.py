@@ -6,8 +6,8 @@ import math
 import pytest
 
 import malleable as mb
-from malleable.papers.asrpt_proofs import adversarial_jobs, partition_jobs
 from malleable.slotted.simulate import POLICIES
+from tests.papers.asrpt_proofs import adversarial_jobs, partition_jobs
 
 NON_PREEMPTIVE = [name for name in POLICIES if name != "dsrpt"]
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.papers.tandem_proofs import (
+from malleable.tandem.simulate import POLICIES, batch_guarantee
+from tests.papers.tandem_proofs import (
     adversary_jobs,
     corollary4_jobs,
     corollary6_jobs,
     matching_jobs,
     tandem_adversary,
 )
-from malleable.tandem.simulate import POLICIES, batch_guarantee
 
 
 def total(jobs, policy, **options):

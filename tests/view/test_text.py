@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from malleable.view.text import console_for, counted, number, percent, printable, table, wall_time
+from malleable.view.text import Table, console_for, counted, number, percent, printable, wall_time
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_words():
 
 def test_tables_show_cells_as_they_are():
     out = io.StringIO()
-    console_for(out).print(table("[t]", ["[red]a", "b"], [("[bold]x", "1\n2"), (":smile:", "3")]))
+    console_for(out).print(Table("[t]", ["[red]a", "b"], [("[bold]x", "1\n2"), (":smile:", "3")]))
     text = out.getvalue()
     for cell in ("[t]", "[red]a", "[bold]x", "1\\n2", ":smile:"):
         assert cell in text
@@ -74,7 +74,7 @@ def tables(draw):
     kinds = [cell if k < left else figure for k in range(count)]
     rows = draw(st.lists(st.tuples(*kinds), max_size=3))
     heads = draw(st.lists(st.text("xyz ", min_size=1, max_size=24), min_size=count, max_size=count))
-    return table("", heads, rows, left)
+    return Table("", heads, rows, left)
 
 
 def letters(texts):
@@ -92,7 +92,7 @@ def test_no_width_loses_a_column_or_a_letter(shown, width):
 
 
 def test_what_is_too_wide_folds_heads_then_words_then_is_spread():
-    shown = table("t", ["policy", "mean response", "p50"], [("max-srpt of all", "12.5", "3")])
+    shown = Table("t", ["policy", "mean response", "p50"], [("max-srpt of all", "12.5", "3")])
     assert drawn(shown, 80)[2].split() == ["policy", "mean", "response", "p50"]
     heads = drawn(shown, 34)  # the head folds, the word does not
     assert [line.split() for line in heads[2:4]] == [["mean"], ["policy", "response", "p50"]]
@@ -104,7 +104,7 @@ def test_what_is_too_wide_folds_heads_then_words_then_is_spread():
 
 
 def test_a_table_is_html_with_its_words_escaped():
-    page = table("<t>", ["a&b", "n"], [("<i>", "1")])._repr_html_()
+    page = Table("<t>", ["a&b", "n"], [("<i>", "1")])._repr_html_()
     for part in ("&lt;t&gt;", "a&amp;b", "&lt;i&gt;", "text-align: right"):
         assert part in page
     assert "<i>" not in page

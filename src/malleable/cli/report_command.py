@@ -12,17 +12,15 @@ from malleable.cli.terminal import (
     adder,
     busy,
     counting_bar,
-    reading_arguments,
+    log_arguments,
+    log_options,
     reading_options,
-    rigid_arguments,
-    spread_argument,
     warnings_as_notes,
 )
 from malleable.report.facts import POLICIES, RIGID_POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
 from malleable.report.page import check_page, page, report_parts
-from malleable.report.study import Study, study
-from malleable.simulation import parsed_option
+from malleable.report.study import study
 from malleable.view.text import fields_of
 
 _MOST_WORKERS = 4
@@ -40,21 +38,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--policy A,B", f"policies to compare (default: {usual})")
     told = "the policy that ran when the record was made (default: all that may have run are tried)"
     add("--recorded-policy NAME", told)
-    add(
-        "--slots N",
-        "slots of the cluster (default: what the file says, or the most ever in use)",
-        int,
-    )
-    add("--load L", "instead of --slots: as many slots as make this load", float)
-    add("--cluster FILE", "instead of --slots: the nodes of the cluster (TOML)")
-    spread_argument(add)
-    rigid_arguments(add)
+    log_arguments(parser)
     add("--quick", "leave out other loads, and shares of malleable jobs", bool)
-    add("--seed N", "seed of random numbers", int, 0)
-    told = "an option of the trace's format, or an assumption (malleable simulate --options lists both)"
-    add("--read NAME=VALUE", told, action="append")
     add("--run N", "number of the run in a journal (default: the last)", int, dest="number")
-    reading_arguments(parser)
     output_arguments(parser)
 
 
@@ -88,32 +74,10 @@ def run(asked: argparse.Namespace) -> int:
     else:
         if asked.number is not None:
             raise ValueError("--run: needs a journal of runs")
-        told = _study(asked)
+        with busy("reading"):
+            told = study(asked.files, options=reading_options(asked), **log_options(asked))
         with warnings_as_notes(), counting_bar("simulations") as tell:
             found = facts(told, wanted, tell)
     if not found["complete"]:
         raise KeyboardInterrupt
     return outputs.give(lambda: found, report_parts(found), html=lambda _: page(found))
-
-
-def _study(asked: argparse.Namespace) -> Study:
-    reading = dict(parsed_option(text, f"--read {text}") for text in asked.read or ())
-    names = (
-        "cluster",
-        "slots",
-        "load",
-        "spread",
-        "seed",
-        "rigid",
-        "malleable",
-    )
-    with busy("reading"):
-        window = asked.since, asked.until
-        options = reading_options(asked)
-        return study(
-            asked.files,
-            reading=reading,
-            window=window,
-            options=options,
-            **fields_of(asked, *names),
-        )

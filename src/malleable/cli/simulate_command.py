@@ -14,10 +14,9 @@ from malleable.cli.terminal import (
     adder,
     counting_bar,
     listed,
+    log_arguments,
+    log_options,
     read_file,
-    reading_arguments,
-    rigid_arguments,
-    spread_argument,
     warnings_as_notes,
 )
 from malleable.cli.workers import workers
@@ -37,7 +36,6 @@ from malleable.view.simulations import (
     simulation_dict,
     simulation_tables,
 )
-from malleable.view.text import fields_of
 
 
 class _Model(NamedTuple):
@@ -73,9 +71,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--model", f"what is simulated. {models} (default: what FILE is)", choices=tuple(_MODELS))
     usual = "; ".join(f"{name}: {own.policies}" for name, own in _MODELS.items())
     add("--policy A,B", f"policies to compare (default: {usual}; with rigid jobs: {_RIGID})")
-    add("--slots N", "slots, or machines (default: what FILE says, or the most ever in use)", int)
-    add("--load L", "instead of --slots: as many slots as make this load", float)
-    add("--cluster FILE", "instead of --slots: the nodes of the cluster (TOML)")
     add("--objective", f"{OBJECTIVE} (default: sum:response)")
     told = "set an option of the model by name, for example period=5 (--options lists those of clusters)"
     add("--set NAME=VALUE", told, action="append")
@@ -85,16 +80,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--grid NAME=V,V", told, action="append")
     add("--replications N", "number of seeds to simulate; more than one gives intervals", int, 1)
     add("--processes N", "how many simulations of a grid run side by side", int, 1)
-    add("--seed", "seed of random numbers", int, 0)
-    spread_argument(add)
-    rigid_arguments(add)
-    told = "an option of the trace's format, or an assumption (--options lists both)"
-    add("--read NAME=VALUE", told, action="append")
+    log_arguments(parser)
     add("--records FILE", "write one row for each job, CSV or .parquet")
     told = "draw the distribution of responses, or of a grid the mean responses"
     add("--plot FILE", told)
     add("--options", "only list all options of clusters (--set) and of traces (--read)", bool)
-    reading_arguments(parser)
     output_arguments(parser)
 
 
@@ -126,15 +116,14 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _case(asked: argparse.Namespace) -> _Case:
-    given = dict(parsed_option(text, f"--read {text}") for text in asked.read or ())
     options: dict[str, Any] = {"objective": asked.objective, "load": asked.load}
     source = asked.file if is_events(asked.file) else read_file(asked.file, asked)
     own = "cluster" if asked.cluster is not None else model_of(source)
     model = asked.model or own or "cluster"
     if model == "cluster":
-        jobs, read_as = _of_cluster(asked, source, given, options)
+        jobs, read_as = _of_cluster(asked, source, options)
     else:
-        jobs, read_as = _of_table(asked, model, source, given, options)
+        jobs, read_as = _of_table(asked, model, source, options)
     options |= {
         "estimates": _estimates(asked, _MODELS[model].word),
         **dict(parsed_option(text, f"--set {text}") for text in asked.set or ()),
@@ -151,21 +140,19 @@ def _policies(given: str | None, model: str, jobs: Any) -> list[str]:
 
 
 def _of_cluster(
-    asked: argparse.Namespace, source: Any, given: dict[str, Any], options: dict[str, Any]
+    asked: argparse.Namespace, source: Any, options: dict[str, Any]
 ) -> tuple[ClusterJobs, str]:
     # The jobs, and how they were read; a load determines the slots when the jobs are simulated.
-    size = fields_of(asked, "cluster", "slots", "load")
+    how = log_options(asked)
     later = any(text.startswith("load=") for text in asked.grid or ())
     if later and asked.cluster is asked.slots is None:
-        size["load"] = 1.0
-    how = fields_of(asked, "spread", "seed", "rigid", "malleable")
-    window = asked.since, asked.until
-    told = study([source], **size, **how, window=window, reading=given)
+        how["load"] = 1.0
+    told = study([source], **how)
     named = [text for text in told.assumed if " = " in text]
-    sentences = [text for text in told.assumed if text not in named and size["load"] is None]
+    sentences = [text for text in told.assumed if text not in named and how["load"] is None]
     for text in (*told.skipped, *sentences):
         note(text)
-    if size["load"] is None:
+    if how["load"] is None:
         options["cluster"] = told.cluster
     assumed = ", ".join(named)
     return told.jobs, f"{told.jobs!r}, read as {told.format}{' with ' * bool(assumed)}{assumed}"
@@ -175,10 +162,10 @@ def _of_table(
     asked: argparse.Namespace,
     model: str,
     trace: Trace,
-    given: dict[str, Any],
     options: dict[str, Any],
 ) -> tuple[Any, str]:
     # The jobs of another model, and how they were read.
+    given = log_options(asked)["reading"]
     for name in _OF_CLUSTERS:
         if getattr(asked, name) not in (None, False):
             asked.usage(f"--{name.replace('_', '-')}: of --model cluster, and this is {model}")

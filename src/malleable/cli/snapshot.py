@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from malleable.cli.terminal import warnings_as_notes
 from malleable.jobs.table import Jobs, check_time
 from malleable.traces import Trace
 from malleable.view.text import counted
-
-_LOOKS = 8  # moments of which the fullest is taken
 
 
 def take_snapshot(
@@ -18,13 +14,11 @@ def take_snapshot(
     phase: str = "map",
     at: float | None = None,
     now: float | None = None,
-    most: int | None = None,
 ) -> tuple[Jobs, float, list[str]]:
     """Jobs to plan, the time of the plan, and what to tell about them.
 
     ``at`` takes a snapshot at a time [s]: the jobs of the ``phase`` that have arrived by then; ``now`` sets
-    the time of the plan only. With ``most``, the fullest of some snapshots until this many jobs have arrived.
-    Without any of them a trace is taken at its last arrival, and a job table at 0."""
+    the time of the plan only. Without them a trace is taken at its last arrival, and a job table at 0."""
     is_table = isinstance(trace.table, Jobs)
     with warnings_as_notes():
         jobs = trace.jobs(phase)
@@ -33,19 +27,11 @@ def take_snapshot(
         moment = check_time("--at", at)
     elif now is not None:
         return jobs, check_time("--now", now), []
-    elif not len(jobs) or (is_table and most is None):
+    elif is_table or not len(jobs):
         return jobs, 0.0, []
-    elif most is None:
+    else:
         moment = float(jobs.arrival.max())
         when = [f"now = {moment:.10g} s, the trace's last arrival (--at SECONDS: another time)"]
-    else:
-        arrivals, last = np.sort(jobs.arrival).tolist(), min(most, len(jobs))
-        looks = {arrivals[max(last * k // _LOOKS, 1) - 1] for k in range(1, _LOOKS + 1)}
-        moment = max(looks, key=lambda look: (len(_left(trace, jobs, phase, look)[0]), look))
-        when = [
-            f"now = {moment:.10g} s, where of {len(looks)} moments most jobs are there "
-            "(--at SECONDS: another time)"
-        ]
     there, told = _left(trace, jobs, phase, moment)
     return there, moment, when if is_table else [*when, told]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from malleable.cli.streams import console, note, quiet, watched
 from malleable.files.reading import MAX_SIZE, parse_seconds, parse_size, source_of
+from malleable.simulation import parsed_option
 from malleable.traces import Trace, read
 from malleable.view.text import Table, fields_of, printable
 
@@ -149,23 +150,37 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
     add("--max-size SIZE", "refuse files with more data, unpacked", size, f"{MAX_SIZE >> 30}G")
 
 
-def spread_argument(add: Callable[..., str]) -> None:
+def log_arguments(parser: argparse.ArgumentParser) -> None:
+    """How logs are read, which jobs of them count, and on which cluster these run."""
+    add = adder(parser)
+    told = "slots, or machines (default: what the file says, or the most ever in use)"
+    add("--slots N", told, int)
+    add("--load L", "instead of --slots: as many slots as make this load", float)
+    add("--cluster FILE", "instead of --slots: the nodes of the cluster (TOML)")
     told = "if all jobs come at one time: let them come at random within S seconds"
     add("--spread S", told, duration)
-
-
-def rigid_arguments(add: Callable[..., str]) -> None:
-    """Which part of a log counts, and which of its jobs are rigid."""
     told = "only jobs that come from then on: seconds after the first job, or a date (default: all)"
     add("--from TIME", told, dest="since")
     add("--to TIME", "only jobs that come before (default: all)", dest="until")
-    add(
-        "--rigid",
-        "all jobs are rigid: all their tasks start together (default: as the log says)",
-        bool,
-    )
+    told = "all jobs are rigid: all their tasks start together (default: as the log says)"
+    add("--rigid", told, bool)
     told = "a share of the jobs, from 0 to 1 and drawn with --seed, is malleable (default: as the log says)"
     add("--malleable SHARE", told, float)
+    add("--seed N", "seed of random numbers", int, 0)
+    told = "an option of the trace's format, or an assumption (malleable simulate --options lists both)"
+    add("--read NAME=VALUE", told, action="append")
+    reading_arguments(parser)
+
+
+def log_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What `malleable.report.study.study` is told of these arguments."""
+    names = ("cluster", "slots", "load", "spread", "seed", "rigid", "malleable")
+    given = arguments.read or ()
+    return {
+        **fields_of(arguments, *names),
+        "window": (arguments.since, arguments.until),
+        "reading": dict(parsed_option(text, f"--read {text}") for text in given),
+    }
 
 
 def read_file(path: str, arguments: argparse.Namespace) -> Trace:

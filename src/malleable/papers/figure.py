@@ -15,7 +15,7 @@ import numpy as np
 from malleable.papers.claim import Claim
 from malleable.replications import Interval, Replications, replicate
 from malleable.view.drawing import new_figure, plain_numbers, policy_look
-from malleable.view.text import Table, counted, plain, table
+from malleable.view.text import Table, counted, plain
 
 
 class Range(NamedTuple):
@@ -53,7 +53,7 @@ class Panel(NamedTuple):
         cells = [
             [shown(row.get(head), form) for head, form in self.columns.items()] for row in self.rows
         ]
-        return table(self.title or self.name, list(self.columns), cells)
+        return Table(self.title or self.name, list(self.columns), cells)
 
 
 class Series(NamedTuple):
@@ -206,7 +206,7 @@ class Figure:
             columns = dict(zip(Claim._fields, zip(*self.claims, strict=True), strict=True))
             heads = [head for head, own in columns.items() if any(own)]
             cells = [[str(getattr(claim, head)) for head in heads] for claim in self.claims]
-            parts.append(table("", heads, cells, left=len(heads)))
+            parts.append(Table("", heads, cells, left=len(heads)))
             opened = [claim for claim in self.claims if claim.verdict.holds is None]
             parts += [f"{own.verdict.told(self.run.unit)}: {own.claim}" for own in opened]
         parts += self.notes

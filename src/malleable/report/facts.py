@@ -24,6 +24,7 @@ from malleable.report.units import Schedule, changes, mean_bound, metrics
 from malleable.report.verdict import verdict
 from malleable.report.who import by_group, movers
 from malleable.simulation import is_fair
+from malleable.view.simulations import best_fair
 from malleable.view.text import fields_of, plain
 
 # what is simulated by default; for rigid jobs `RIGID_POLICIES`
@@ -145,7 +146,7 @@ class _Made:
     ) -> None:
         self.study, self.asked, self.subject, self.found = study, asked, subject, found
         self.base = {key[1]: own for key, own in found.items() if key[0] == "base"}
-        self.fair = runs.best_fair({name: own.metrics for name, own in self.base.items()})
+        self.fair = best_fair({name: own.metrics for name, own in self.base.items()})
         self.trust = self._trust()
         self.ran = next((row["policy"] for row in self.trust["rows"]), None)
         self.shown = self._shown(policies)
@@ -295,7 +296,7 @@ class _Made:
         own = {
             key[2]: found.metrics for key, found in self.found.items() if key[:2] == ("load", load)
         }
-        best = runs.best_fair(own)
+        best = best_fair(own)
         keep = ("mean_response", "p95_response", "longest_wait")
         return {
             "load": load,

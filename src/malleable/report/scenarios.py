@@ -152,12 +152,6 @@ def _run(asked: Scenario, cluster: Cluster, seed: int, tell: Tell) -> Found:
     return Found(figures, series, schedule if asked.whole else None, result.complete)
 
 
-def best_fair(found: Mapping[str, Mapping[str, float]]) -> str | None:
-    """The name of FAIR with the least mean response among these figures by policy."""
-    own = [name for name in found if is_fair(name)]
-    return min(own, key=lambda name: found[name]["mean_response"], default=None)
-
-
 def label(policy: str) -> str:
     """``Backfill (EASY by wfp3)``: a name for people, and the policy's own."""
     base, own = own_options(policy)

@@ -18,7 +18,6 @@ from malleable.arrays import Floats
 from malleable.policies import policy_of
 from malleable.results import SimulationResult
 from malleable.streaming import (
-    PART,
     Part,
     Source,
     by_arrival,
@@ -27,7 +26,7 @@ from malleable.streaming import (
     seed_of,
     warn_of_load,
 )
-from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
+from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.traces.job_table import table_of
 from malleable.validation import (
     check_count,
@@ -155,11 +154,6 @@ def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget:
         complete = False
     name, *places = batch.plan()
     return _Plan(name, places if name == "order" else (), batch.tried, complete)
-
-
-def chunks_of(jobs: MapShuffleJobs | MapShuffleStream) -> int:
-    # in how many parts jobs are fed to the core, for a progress bar
-    return -(-len(jobs) // (STREAM_CHUNK if isinstance(jobs, MapShuffleStream) else PART))
 
 
 def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:

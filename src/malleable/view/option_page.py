@@ -14,7 +14,7 @@ _INTRO = """\
 # Options by name
 
 This page lists the options of [simulated clusters](cluster.md) and of a [scheduler](scheduler.md) of your own.
-The options of the third table are for simulated clusters only. You give them like this:
+The options in the section "Of the simulated cluster" are for simulations only. You give an option like this:
 
 | to | how |
 |---|---|

@@ -30,15 +30,13 @@ def draw_packing(
     plan: Plan,
     *,
     axes: Any = None,
-    title: str | None = None,
     until: float | None = None,
     colors_of: Plan | None = None,
 ) -> Any:
     """Draw a plan's schedule into ``axes`` or a figure of its own. O(P log P) for P pieces.
 
-    ``title`` replaces policy, objective, value, bound and gap; ``until`` is the right end of the time axis
-    [s]; ``colors_of`` is another plan of the same jobs, whose order the colours follow. More than 200 jobs
-    are drawn in groups."""
+    ``until`` is the right end of the time axis [s]; ``colors_of`` is another plan of the same jobs, whose order
+    the colours follow. More than 200 jobs are drawn in groups."""
     axes = new_figure(9.0, 5.0).subplots() if axes is None else axes
     end = float(np.max(plan.pieces["end"], initial=plan.now)) if until is None else until
     span = max(end - plan.now, 1e-9 * max(1.0, abs(plan.now))) or 1.0
@@ -70,7 +68,7 @@ def draw_packing(
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title_of(plan) if title is None else title, loc="left", fontsize=10)
+    axes.set_title(title_of(plan), loc="left", fontsize=10)
     return axes.figure
 
 
@@ -82,13 +80,15 @@ def draw_packings(plans: Sequence[Plan]) -> Any:
     rows = figure.subplots(len(plans), 1, squeeze=False)[:, 0]
     for axes, plan in zip(rows, plans, strict=True):
         draw_packing(plan, axes=axes, until=until, colors_of=plans[0])
+        if axes is not rows[-1]:
+            axes.set_xlabel("")
     return figure
 
 
 def title_of(plan: Plan | FlowPlan) -> str:
     what = counted(len(plan.order), "flow" if isinstance(plan, FlowPlan) else "job")
     return (
-        f"{plan.policy.upper()}, {plan.objective}: {number(plan.value)}, lower bound "
+        f"{plan.policy.upper()}, {plan.objective.replace(':', ' of ')}: {number(plan.value)}, lower bound "
         f"{number(plan.lower_bound)}, gap {percent(plan.gap)} "
         f"({what}, {counted(plan.capacity, 'slot')})"
     )

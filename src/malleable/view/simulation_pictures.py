@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from malleable.view.drawing import new_figure, picture, plain_numbers, policy_lo
 from malleable.view.simulations import AXES
 
 _ACROSS = 3  # panels beside each other
+_FAR = 20.0  # an axis is logarithmic if its largest value is this many times its least positive one
 _POINTS = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 3}
 
 
@@ -72,5 +74,9 @@ def _draw_panel(axes: Any, found: Replications, last: str) -> None:
         axes.errorbar(x, means, yerr=error if error.any() else None, label=policy, **look)
     axes.set(yscale="log")
     plain_numbers(axes.yaxis)
-    axes.set_xticks(x)
+    least = min((value for value in x if value > 0.0), default=math.inf)
+    if max(x) >= _FAR * least:
+        axes.set_xscale("symlog", linthresh=least)
+    axes.set_xticks(x, [f"{value:g}" for value in x])
+    axes.margins(x=0.03)
     axes.grid(alpha=0.3)

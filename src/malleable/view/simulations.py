@@ -14,13 +14,7 @@ from typing import Any
 from malleable.replications import Interval, Replications
 from malleable.results import SimulationResult
 from malleable.simulation import is_fair
-from malleable.view.text import (
-    counted,
-    number,
-    percent,
-    plain,
-    table,
-)
+from malleable.view.text import Table, counted, number, percent, plain
 
 # By model: what the first column is called, and the metrics, or one over another. A metric that no policy has,
 # or that is 0 for all, gets no column. A column's head is in _HEADS, or the metric's name.
@@ -66,7 +60,7 @@ _HEADS = {
     "tardy_share": "late",
     "end_error": "promised ends off by",
     "idle_assigned": "idle until next",
-    "missed_deadlines": "late",
+    "missed_deadlines": "late jobs",
     "dissatisfaction": "short of minimum share",
     "remote_bytes": "remote [B]",
 }
@@ -144,7 +138,7 @@ def _metrics(model: str, summary: Summary, best: str | None) -> list[Any]:
         for policy, cells in rows.items():
             cells.insert(1, f"{_mean(summary, policy) / base:.3f}")
     lines = [(policy, *cells) for policy, cells in rows.items()]
-    return [table("", (title, *heads), lines)] if heads else []
+    return [Table("", (title, *heads), lines)] if heads else []
 
 
 def simulation_tables(result: SimulationResult, rivals: Sequence[str] = ()) -> list[Any]:
@@ -223,7 +217,7 @@ def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -
         rows.append([*map(_axis_text, point.values()), *cells])
     parts: list[Any] = [
         f"mean responses [s] of {counted(len(found.seeds), 'draw')}",
-        table("", heads, rows),
+        Table("", heads, rows),
     ]
     if hidden := len(found.points) - len(rows):
         parts.append(f"and {counted(hidden, 'point')} more")

@@ -198,9 +198,6 @@ def _spread(every: list[int], left: int, least: Sequence[int], width: int) -> li
     return parts if rest else [key]
 
 
-table = Table  # the name beside `columns_table`
-
-
 def columns_table(
     title: str,
     rows: Iterable[Any],

@@ -39,46 +39,43 @@ struct PolicyOptions {
   static void each(Self& self, Visit&& visit) {
     visit(Option{"hysteresis", 0.0, kWeightRange.most, "", "auto, flex",
                  "slots move to another job only if the move gains enough: a job counts as (1 + "
-                 "hysteresis) times as urgent while it holds more slots than its minimum; 0: slots "
+                 "hysteresis) times as urgent while it holds more slots than its minimum. 0: slots "
                  "move freely"},
           self.hysteresis);
     visit(Option{"effort", 0.0, 0x1p53, "", "auto, flex, flowflex, flowflex-fast",
-                 "how many candidates (possible schedules) each decision tries after a few fixed "
-                 "orders of the jobs; none: a decision tries no candidates and takes the policy's "
-                 "own order"},
+                 "how many schedules each decision tries, after a few fixed orders of the jobs. "
+                 "none: a decision tries no schedules, and takes the policy's own order"},
           self.effort);
     visit(flag("at_least_one", "auto, flex, fair, wdeq",
                "true: the minimum of every job is at least one slot"),
           self.at_least_one);
     visit(flag("by_user", "",
                "true: users share the slots first, then the policy decides for the jobs of each "
-               "user; false: the policy decides for all jobs together; none: as true if the "
+               "user. false: the policy decides for all jobs together. none: as true if the "
                "cluster names users, otherwise as false"),
           self.by_user);
-    visit(
-        Option{"min_mode", 0.0, 1.0, "", "",
-               "guarantee: each job is guaranteed its minimum; start: a phase of a job waits until "
-               "as many tasks as the minimum of the job can start together",
-               kPhaseMinima},
-        self.min_mode);
-    visit(
-        Option{
-            "order", 0.0, 6.0, "", "fcfs, easy, conservative",
-            "which job stands first in the queue of jobs that wait. `arrival`; `sjf`: the shortest "
-            "requested time; `area`: the least requested time times slots; `wfp3`, `unicef`: "
-            "the longest wait over the requested time, cubed and times slots, or over the "
-            "logarithm of slots; `f1`: short and narrow jobs, early ones before late ones; "
-            "`multifactor`: age, size and fair share of users alike. Ties by arrival",
-            kQueueOrders},
-        self.order);
+    visit(Option{"min_mode", 0.0, 1.0, "", "",
+                 "guarantee: each job is guaranteed its minimum. start: a phase of a job waits "
+                 "until as many tasks as the minimum of the job can start together",
+                 kPhaseMinima},
+          self.min_mode);
+    visit(Option{"order", 0.0, 6.0, "", "fcfs, easy, conservative",
+                 "which job stands first in the queue of jobs that wait. `arrival`: the oldest. "
+                 "`sjf`: the shortest requested time. `area`: the least requested time times "
+                 "slots. `wfp3`: the largest (wait / requested time)^3 times slots. `unicef`: the "
+                 "largest wait / (requested time times log2 of slots). `f1`: short jobs on few "
+                 "slots, early jobs before late jobs. `multifactor`: age, size and the user's fair "
+                 "share count equally. Ties go to the older job",
+                 kQueueOrders},
+          self.order);
     visit(Option{"pool_minimum", 0.0, 1.0, "", "auto, flex, fair, wdeq",
-                 "the part of the slots of each kind (map, reduce) that is guaranteed to the jobs, "
-                 "divided equally among them"},
+                 "a part of all map slots and of all reduce slots that is guaranteed to the jobs, "
+                 "in equal shares"},
           self.pool_minimum);
     visit(Option{"speedup", 0.0, 1.0, "", "asrpt, flex, hesrpt, the simulation",
                  "for tasks that slow each other down: how much the tasks of a phase do together. "
                  "A number p: s tasks do as much as s^p tasks that run alone. A list: how much 1, "
-                 "2, 3 ... tasks do. A job that has a speed-up of its own uses this speed-up"},
+                 "2, 3 ... tasks do. If a job has a `speedup` of its own, this one counts"},
           self.speedup);
   }
   bool start_together() const { return min_mode == PhaseMinimum::kStart; }

@@ -34,18 +34,17 @@ struct SchedulerOptions : PolicyOptions {
     visit(Option{"slow_start", 0.0, 1.0, "", "",
                  "reduce tasks of a job may start when this part of its maps has finished. If a "
                  "reduce task starts before the last map has finished, it holds its slot while it "
-                 "waits for the maps. none: they start when all maps have finished; with `learn` "
-                 "also earlier, if all maps will probably finish while a reduce task copies the "
-                 "output that is there"},
+                 "waits for the maps. none: they start when all maps have finished. With `learn` "
+                 "they may then start earlier, if the last maps will probably finish before a "
+                 "reduce task has copied what is there"},
           self.slow_start);
     visit(flag("take_back", "",
-               "true: running tasks can be ended. A backup task is ended if a ready task wants its "
-               "slot. If one of two attempts at a task has ended, the other attempt is ended. With "
-               "`learn`, and without `slow_start`, reduce tasks may also start in slots that no "
-               "other task wants. A reduce task that waits for maps gives its slot to a ready task "
-               "that finds no slot. false: every attempt runs to its end. The default is for "
-               "simulations; "
-               "`malleable.Scheduler` has false"),
+               "true (the default of simulations): running tasks can be ended. A backup task is "
+               "ended if a ready task wants its slot. If one of two attempts at a task has ended, "
+               "the other attempt is ended. With `learn`, and without `slow_start`, reduce tasks "
+               "may also start in slots that no other task wants. If such a reduce task waits for "
+               "maps, and a ready task finds no slot, the ready task gets the slot. false (the "
+               "default of `malleable.Scheduler`): every attempt runs to its end"),
           self.take_back);
     visit(flag("split_copy", "",
                "true: copying takes no slot. In a simulation a reduce task then starts when "
@@ -54,10 +53,10 @@ struct SchedulerOptions : PolicyOptions {
           self.split_copy);
     visit(Option{"delay", 0.0, kLatestTime, "s", "",
                  "with `replicas`: how long a job waits for a slot on a node that has one of its "
-                 "blocks; until then, slots on other nodes go to other jobs"},
+                 "blocks. Until then, slots on other nodes go to other jobs"},
           self.delay);
     visit(Option{"replicas", 0.0, 1000.0, "", "",
-                 "how many nodes have a copy of the block (the data) that a map task reads; 0: map "
+                 "how many nodes have a copy of the block (the data) that a map task reads. 0: map "
                  "tasks have no blocks, so all nodes are equally good"},
           self.replicas);
     visit(flag("learn", "",
@@ -70,17 +69,18 @@ struct SchedulerOptions : PolicyOptions {
             "prior", 0.0, kWorkRange.most, "s", "",
             "how long the scheduler expects a task to take before anything is known of the task"},
         self.prior);
-    visit(Option{"ageing", 0.0, kLatestTime, "s", "",
-                 "if a job has had ready tasks for so many seconds and none of its tasks ran in "
-                 "this time, the job starts one task before all other jobs, and does not wait for "
-                 "a block. All such jobs together hold at most one slot in twenty. In the long run "
-                 "they get at most one slot-second in a thousand. 0: no job goes first because it "
-                 "has waited"},
-          self.ageing);
+    visit(
+        Option{
+            "ageing", 0.0, kLatestTime, "s", "",
+            "if a job has had ready tasks for so many seconds and none of its tasks ran in this "
+            "time, the job starts one task before all other jobs, and does not wait for a block. "
+            "At any time such tasks hold at most one slot in twenty. Over a long time they get at "
+            "most one slot-second in a thousand. 0: no job goes first because it has waited"},
+        self.ageing);
     visit(Option{"period", 0.0, kWeightRange.most, "s", "",
-                 "for how many seconds a decision is held. Tasks start only at decisions. If a "
-                 "task ends between two decisions, its slot idles until the next decision, and the "
-                 "scheduler counts this idle time as work. 0: a free slot gets a task at once"},
+                 "seconds between two decisions, if tasks start only at decisions. If a task ends "
+                 "between two decisions, its slot idles until the next decision, and this time "
+                 "counts as work of the job. 0: a free slot gets a task at once"},
           self.period);
     visit(Option{"processors", 0.0, 2.0, "", "",
                  "with `learn`: how much the scheduler expects tasks to slow each other down, "

@@ -25,7 +25,8 @@ struct ClusterOptions : SchedulerOptions {
   static void each(Self& self, Visit&& visit) {
     SchedulerOptions::each(self, visit);
     visit(Option{"epoch", 0.0, kNoLimit, "s", "",
-                 "seconds from one decision to the next; 0: a decision at every event"},
+                 "seconds from one decision to the next. A slot that becomes free in between gets "
+                 "a task at once (with `period` it idles). 0: a decision at every event"},
           self.epoch);
     visit(Option{"heartbeat", 0.0, kNoLimit, "s", "",
                  "a node offers its free slots every so many seconds, at its heartbeats; 0: a node "
