@@ -18,7 +18,7 @@ PAGES = {
 }
 # The first cell of a row there is what another tool says.
 PAGES["docs/from.md"] = re.sub(r"(?m)^\|.*?(?<!\\)\|", "|", PAGES["docs/from.md"])
-SKIPPED = re.compile(r"\s*(make|pip install|cmake|cc|snakemake|#) ")
+SKIPPED = re.compile(r"\s*(make|pip install|cmake|cc|snakemake|sacct|#) ")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -124,7 +124,7 @@ def test_every_path_exists(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_says_what_it_is(page):
-    """A block without a language would not run; ``skip`` is for commands that build the package."""
+    """A block without a language would not run; ``skip`` is for commands that build the package, or need a cluster."""
     text = PAGES[page]
     fences = FENCE.findall(text)
     assert 2 * len(fences) == len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE))

@@ -162,11 +162,11 @@ def replications_tables(
     ]
 
 
-def _mean(summary: Summary, policy: str) -> float:
+def _mean(summary: Mapping[str, Mapping[Any, Any]], policy: str) -> float:
     return _interval(summary[policy]["mean_response"]).mean
 
 
-def best_fair(summary: Summary) -> str | None:
+def best_fair(summary: Mapping[str, Mapping[Any, Any]]) -> str | None:
     """The name of FAIR with the options of least mean response; none without FAIR."""
     fairs = [policy for policy in summary if is_fair(policy)]
     return min(fairs, key=lambda policy: _mean(summary, policy), default=None)
