@@ -124,7 +124,7 @@ def test_every_path_exists(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_says_what_it_is(page):
-    """A block without a language would not run; ``skip`` is for commands that build the package, or need a cluster."""
+    """A block without a language would not run; ``skip`` is for commands that build, or need a cluster."""
     text = PAGES[page]
     fences = FENCE.findall(text)
     assert 2 * len(fences) == len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE))
