@@ -1,4 +1,4 @@
-"""``malleable demo``: FLEX beside FAIR and FIFO on generated jobs and on a trace, as tables and pictures."""
+"""``malleable demo``: FLEX beside FAIR and FIFO on generated jobs, as tables and a picture."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def log_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def log_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What `malleable.report.study.study` is told of these arguments."""
+    """These arguments as those of `malleable.report.study.study`."""
     names = ("cluster", "slots", "load", "spread", "seed", "rigid", "malleable")
     given = arguments.read or ()
     return {
