@@ -40,7 +40,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     const auto kinds = kind ? kinds_of(*kind) : std::vector<Kind>();
     const auto programs = program ? view(*program) : std::span<const std::int64_t>();
     const std::size_t count = jobs.size();
-    const std::int64_t first = alone([&] { return (epoch_.*method)(jobs, kinds, programs); });
+    const std::int64_t first = exclusively([&] { return (epoch_.*method)(jobs, kinds, programs); });
     auto ids = fresh<std::int64_t>(count);
     std::iota(ids.mutable_data(), ids.mutable_data() + count, first);
     return ids;
@@ -68,9 +68,9 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   // For the decision with this version: (plan, its jobs, penalties, codes of their kinds, or one
   // code for all)
   py::tuple plan(std::uint64_t version) {
-    return alone(
+    return exclusively(
         [&] {
-          must_be(version, "plan");
+          check_version(version, "plan");
           Plan plan = epoch_.looped() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
           std::vector<double> paid;
           for (std::size_t j = 0; j < plan.completion.size(); ++j) {
@@ -89,7 +89,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   // maxima, deadlines; and the sum of all minima.
   py::tuple shown(std::uint64_t version, const Integers& rows) {
     const UseGuard guard(busy_);
-    must_be(version, "explanation");
+    check_version(version, "explanation");
     epoch_.recall();
     const JobsView jobs = epoch_.planned_jobs();
     const auto of = [&]<typename T>(std::span<const T> column) {
@@ -111,8 +111,8 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   }
 
   Integers order(std::uint64_t version) {
-    return to_numpy(alone([&] {
-      must_be(version, "order");
+    return to_numpy(exclusively([&] {
+      check_version(version, "order");
       return epoch_.order();
     }));
   }
@@ -124,14 +124,14 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
 
   py::array_t<double> promised(std::uint64_t version) {
     const UseGuard guard(busy_);
-    must_be(version, "promised ends");
+    check_version(version, "promised ends");
     return to_numpy(epoch_.promised());
   }
 
   // (value, lower bound); None if there are too many jobs
   std::optional<std::pair<double, double>> assess(std::uint64_t version) {
-    return alone([&]() -> std::optional<std::pair<double, double>> {
-      must_be(version, "value");
+    return exclusively([&]() -> std::optional<std::pair<double, double>> {
+      check_version(version, "value");
       const std::optional<Epoch::Assessment> found =
           epoch_.looped() ? assess_decided(epoch_, poll_signals) : epoch_.assess();
       if (!found) return std::nullopt;
@@ -141,7 +141,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
 
   // Ids of jobs that wait for more slots than there are; each is returned once.
   Integers take_oversized() {
-    return to_numpy(alone([&] { return epoch_.take_oversized(); }));
+    return to_numpy(exclusively([&] { return epoch_.take_oversized(); }));
   }
   // [s] For how long the last decision is held.
   double period() const {

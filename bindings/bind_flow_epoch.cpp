@@ -42,7 +42,7 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
     const std::vector<Kind> kinds = kinds_of(kind);
     FlowTable::Additions added{flows,           kinds, view_of(tasks), view_of(continues),
                                std::move(name), dated};
-    const auto ids = alone([&] { return epoch_.add(std::move(added)); });
+    const auto ids = exclusively([&] { return epoch_.add(std::move(added)); });
     return py::make_tuple(rising(ids.first_flow, flows.view().flows()),
                           rising(ids.first_job, flows.view().jobs()));
   }
@@ -51,31 +51,30 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
     const Wholes jobs(ids), of_flows(flows);
     const Given<FlowTable::Changes> changes(columns, jobs.needed().get().size(),
                                             of_flows.needed().get().size());
-    alone([&] { epoch_.update(jobs.get(), of_flows.get(), changes.view()); });
+    exclusively([&] { epoch_.update(jobs.get(), of_flows.get(), changes.view()); });
   }
 
   void remove(const py::object& ids, const py::object& flows) {
     const Wholes jobs(ids), of_flows(flows);
     jobs.needed();
     of_flows.needed();
-    alone([&] { epoch_.remove(jobs.get(), of_flows.get()); });
+    exclusively([&] { epoch_.remove(jobs.get(), of_flows.get()); });
   }
 
   void set_task_work(double task_work) {
-    alone([&] { epoch_.set_task_work(task_work); });
+    exclusively([&] { epoch_.set_task_work(task_work); });
   }
 
   // (version, ids, slots, changed, ready, ended, order, overloaded)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
-    return alone([&]() -> const auto& { return epoch_.decide(now, slots, period); },
-                 [&](const FlowEpoch::Decision& made) {
-                   const auto whole = [](std::span<const std::int64_t> column) {
-                     return copy(column);
-                   };
-                   return py::make_tuple(epoch_.version(), whole(made.ids), whole(made.slots),
-                                         bools(made.changed), bools(made.ready), whole(made.ended),
-                                         whole(made.order), made.overloaded);
-                 });
+    return exclusively(
+        [&]() -> const auto& { return epoch_.decide(now, slots, period); },
+        [&](const FlowEpoch::Decision& made) {
+          const auto whole = [](std::span<const std::int64_t> column) { return copy(column); };
+          return py::make_tuple(epoch_.version(), whole(made.ids), whole(made.slots),
+                                bools(made.changed), bools(made.ready), whole(made.ended),
+                                whole(made.order), made.overloaded);
+        });
   }
 
   // For the decision with this version: (plan, its flows, their ids, names of their jobs, codes of
@@ -84,8 +83,8 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
     FlowPlan plan;
     SeenFlows seen;
     std::vector<double> penalty;
-    alone([&] {
-      must_be(version, "plan");
+    exclusively([&] {
+      check_version(version, "plan");
       epoch_.plan(seen, plan, penalty);
     });
     return py::make_tuple(flow_plan_dict(std::move(plan)),

@@ -93,14 +93,14 @@ class PySlottedEpoch : public BoundEpoch<PySlottedEpoch, SlottedEpoch> {
   // (ids, machines held, changed, map tasks, reduce tasks, order, overloaded, bounds)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     using Row = SlottedEpoch::Grant;
-    return alone([&] { return epoch_.decide(now, slots, period); },
-                 [&](std::span<const Row> made) {
-                   return py::make_tuple(column_of(made, &Row::id), column_of(made, &Row::slots),
-                                         column_of(made, &Row::changed),
-                                         column_of(made, &Row::maps),
-                                         column_of(made, &Row::reduces), copy(epoch_.order()),
-                                         epoch_.overloaded(), column_of(made, &Row::bound));
-                 });
+    return exclusively([&] { return epoch_.decide(now, slots, period); },
+                       [&](std::span<const Row> made) {
+                         return py::make_tuple(
+                             column_of(made, &Row::id), column_of(made, &Row::slots),
+                             column_of(made, &Row::changed), column_of(made, &Row::maps),
+                             column_of(made, &Row::reduces), copy(epoch_.order()),
+                             epoch_.overloaded(), column_of(made, &Row::bound));
+                       });
   }
 };
 

@@ -34,7 +34,7 @@ void check_arrivals(std::span<const double> arrival, std::size_t count, double n
 // The plan of a batch is a policy of the queue that takes both orders from the jobs' columns.
 constexpr const char* kGivenOrders = "order";
 
-// The options of the queue for a policy.
+// The options of the queue for a policy; `k`: the most jobs that map at once.
 TandemOptions options_of(const std::string& policy, std::int64_t k, bool conserving) {
   TandemOptions options;
   if (policy == kGivenOrders) {

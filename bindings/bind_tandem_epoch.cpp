@@ -37,7 +37,7 @@ class PyTandemEpoch : public BoundEpoch<PyTandemEpoch, TandemEpoch> {
                    std::optional<double> period) {
     using Row = TandemEpoch::Service;
     using enum TandemEpoch::Station;
-    return alone(
+    return exclusively(
         [&] {
           return slots ? epoch_.decide(now, slots->first, slots->second, period)
                        : epoch_.decide(now, {}, {}, period);

@@ -32,23 +32,23 @@ class BoundEpoch {
   Integers add(const py::dict& columns) {
     const Given<Arriving<typename Object::Columns>> jobs(columns);
     std::vector<std::int64_t> ids(jobs.view().size());
-    alone([&] { epoch_.add(jobs.view().arrival, jobs.view(), ids); });
+    exclusively([&] { epoch_.add(jobs.view().arrival, jobs.view(), ids); });
     return to_numpy(std::move(ids));
   }
   void update(const py::object& ids, const py::dict& columns) {
     const Wholes jobs(ids);
     const Given<typename Object::Changes> changes(columns, jobs.needed().get().size());
-    alone([&] { epoch_.update(jobs.get(), changes.view()); });
+    exclusively([&] { epoch_.update(jobs.get(), changes.view()); });
   }
   void finish(const py::object& ids) {
     const Wholes jobs(ids);
     jobs.needed();
-    alone([&] { epoch_.finish(jobs.get()); });
+    exclusively([&] { epoch_.finish(jobs.get()); });
   }
   void remove(const py::object& ids) {
     const Wholes jobs(ids);
     jobs.needed();
-    alone([&] { epoch_.remove(jobs.get()); });
+    exclusively([&] { epoch_.remove(jobs.get()); });
   }
 
   // Calls a getter of the epoch.
@@ -74,22 +74,23 @@ class BoundEpoch {
  protected:
   // Makes a call without the interpreter's lock, while no other thread uses the object.
   template <typename Call>
-  auto alone(const Call& call) {
+  auto exclusively(const Call& call) {
     const UseGuard guard(busy_);
     const py::gil_scoped_release release;
     return call();
   }
-  // The same, and then converts the result by tell(result) before other threads may use the object.
-  template <typename Call, typename Tell>
-  auto alone(const Call& call, const Tell& tell) {
+  // The same, and then converts the result by convert(result) before other threads may use the
+  // object.
+  template <typename Call, typename Convert>
+  auto exclusively(const Call& call, const Convert& convert) {
     const UseGuard guard(busy_);
     auto&& made = [&]() -> decltype(auto) {
       const py::gil_scoped_release release;
       return call();
     }();
-    return tell(made);
+    return convert(made);
   }
-  void must_be(std::uint64_t version, const char* wanted) const {
+  void check_version(std::uint64_t version, const char* wanted) const {
     if (version == epoch_.version()) return;
     throw std::runtime_error(
         std::string("the epoch has moved on since this decision; ask for the ") + wanted +

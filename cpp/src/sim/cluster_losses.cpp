@@ -53,7 +53,7 @@ void ClusterSimulation::run_maps_again(Index job) {
   const auto lost = static_cast<std::int64_t>(outputs_.gone(job));
   outputs_.drop_gone(job, [&](Index task, Index node) {
     scheduler_.put_back(job, kMap, task);
-    record(4, 2 * job, task, node);
+    record(kOutputLost, 2 * job, task, node);
   });
   totals_.tasks -= lost;
   totals_.outputs_lost += lost;
@@ -121,7 +121,7 @@ void ClusterSimulation::evict(Index job) {
   const auto [next, node, task] = groups_.take(group);
   totals_.wasted += state().now - g.start;
   scheduler_.put_back(job, kReduce, task);
-  record(3, g.phase, task, node, g.attempt);
+  record(kKilled, g.phase, task, node, g.attempt);
   free_slot(node, scheduler_.pool_of(kReduce));
   if (g.count == 0) {
     drop_group(group);

@@ -2,8 +2,7 @@
 // (tasks of one phase that start and end together). Phase p of a job has the number 2 * job + p. A
 // group is parked while its reduce tasks hold slots and wait for maps; `twin` is the other attempt
 // at its task, and `beside` says that the scheduler does not count its slot. With copy-compute
-// splitting, reduce tasks copy outside of slots and start when all is copied. Kinds of records in
-// the trace: 0 started, 1 ended, 2 failed, 3 killed, 4 its output was lost.
+// splitting, reduce tasks copy outside of slots and start when all is copied.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -94,7 +93,7 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
     const auto [next, node, task] = groups_.task(r);
     last = r;
     free_slot(node, pool);
-    record(g.fails ? 2 : 1, phase, task, node, g.attempt);
+    record(g.fails ? kFailed : kEnded, phase, task, node, g.attempt);
     if (kept) outputs_.put(job, task, node);
     if (listens) nodes_.push_back(node);
     if (g.fails) scheduler_.put_back(job, p, task);
@@ -168,7 +167,7 @@ void ClusterSimulation::kill(Index group, Index node) {
   const auto p = static_cast<Phase>(g.phase % 2);
   const auto killed = static_cast<std::int64_t>(groups_.take_from(group, node, [&](auto task) {
     scheduler_.put_back(job, p, task.task);
-    record(3, g.phase, task.task, node, g.attempt);
+    record(kKilled, g.phase, task.task, node, g.attempt);
   }));
   if (killed == 0) return;
   if (g.parked) parked_ -= killed;
@@ -289,7 +288,7 @@ void ClusterSimulation::begin(const TaskStart& started) {
   if (!joins(begun, last)) last = make_group(begun);
   groups_.add(last, node, task);
   if (options_.backups) groups_[last].attempt = ++attempts_;
-  record(0, begun.phase, task, node, groups_[last].attempt);
+  record(kStarted, begun.phase, task, node, groups_[last].attempt);
   parked_ += begun.parks;
 }
 

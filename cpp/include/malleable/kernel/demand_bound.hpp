@@ -114,6 +114,7 @@ class DemandBound {
 
   KeySort sorter_;
   bool smooth_ = false;  // no penalty jumps
+  // Changes of the rate of forced work; deadlines of a level, and copies.
   std::vector<double> times_, rates_, due_, kept_, zeros_;
   std::vector<double> of_level_;  // that due_ is for
   double stretch_ = 1.0;          // and the stretch they were made with

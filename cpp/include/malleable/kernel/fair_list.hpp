@@ -33,8 +33,8 @@ class FairList {
   WaterFilling water_filling_;
   std::vector<Job> job_;
   std::vector<Index> ready_, gone_;
-  Problem shared_;  // jobs that are ready, by index
-  std::vector<double> share_;
+  Problem shared_;             // jobs that are ready, by index
+  std::vector<double> share_;  // by ready job
 };
 
 }  // namespace malleable

@@ -161,6 +161,8 @@ class FlowBound {
   std::vector<double> sweep_time_;
   std::vector<Index> sweep_order_;
   KeySort sorter_;
+  // By flow, from now: deadlines, work left, time left beyond that of one job, largest rates,
+  // starting points and earliest ends of bounds.
   std::vector<double> due_, level_due_, work_, shift_, high_, point_, earliest_, at_;
   std::vector<Index> by_release_;
   // a heap of present flows: (slope per unit of work, ~flow)
@@ -170,6 +172,8 @@ class FlowBound {
   Penalties shifted_;
   std::vector<std::size_t> option_offset_;
   std::vector<Option> options_;
+  // Times with a multiplier, the work that fits before each, and the work that each option forces
+  // before each.
   std::vector<double> times_, room_, force_, multiplier_, best_multiplier_, gradient_, ends_;
   std::vector<double> reduced_;
 };

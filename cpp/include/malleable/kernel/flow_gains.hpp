@@ -39,7 +39,7 @@ class FlowGains {
   std::vector<Flow> flows_;
   Problem problem_;
   SpeedupColumns speedup_;
-  std::vector<double> value_;
+  std::vector<double> value_;  // of a unit of each job's work
   MarginalGains gains_;
 };
 

@@ -74,6 +74,7 @@ class FlowSearch {
   const FlowChains* chains_ = nullptr;
   const Penalties* penalties_ = nullptr;
   Aggregate aggregate_ = Aggregate::kSum;
+  // The part of the score that no schedule changes; lateness that counts half.
   double base_ = 0.0, reach_ = 1.0;
   std::vector<double> least_;  // least penalty of each flow
   std::vector<Index> inside_;  // the jobs of each flow, longest path first
@@ -85,8 +86,8 @@ class FlowSearch {
   FlowRecipe trial_;
   std::vector<OrderMove> moves_;
   SearchRandom random_;
-  std::uint64_t tried_ = 0, effort_ = 0;
-  double goal_ = 0.0;
+  std::uint64_t tried_ = 0, effort_ = 0;  // schedules made, and most
+  double goal_ = 0.0;                     // the value at which the search ends
   const std::function<bool()>* stop_ = nullptr;
 };
 

@@ -169,7 +169,7 @@ class IndexedHeap {
   std::vector<Entry> heap_;
   std::vector<Index> place_;        // by item
   std::vector<std::int64_t> rank_;  // by item, as far as known
-  std::vector<Index> open_;
+  std::vector<Index> open_;         // places that a visit in order may take next
 };
 
 }  // namespace malleable

@@ -58,7 +58,7 @@ class KeySearch {
   std::vector<double> end_;
   KeySort sorter_;
   ReadyList list_;
-  double spread_ = 1.0;
+  double spread_ = 1.0;  // between the largest and the least key
   std::uint64_t state_ = 1;
 };
 

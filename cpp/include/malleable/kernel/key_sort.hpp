@@ -26,7 +26,7 @@ class KeySort {
   // Sorts runs of equal leading bits by the whole keys.
   void settle(std::span<const double> keys, std::span<Entry> entries) const;
 
-  Scratch<Entry> from_, to_;
+  Scratch<Entry> from_, to_;  // before and after a pass
   std::vector<std::uint32_t> counts_;
 };
 

@@ -84,6 +84,7 @@ class LagrangianDensity {
   const Problem* problem_ = nullptr;
   const Penalties* penalties_ = nullptr;
   std::span<const double> earliest_;
+  // Cost of jobs without work; what rounding may add to forced work; end of all work.
   double constant_ = 0.0, rounding_ = 0.0, end_ = 0.0;
   std::vector<double> finest_, border_, density_, best_density_, gradient_, direction_;
   std::vector<double> part_, level_, ramp_, measure_, average_;

@@ -52,6 +52,7 @@ class MeanBusyTime {
 
   KeySort sorter_;
   JobEvents upper_events_, lower_events_;
+  // By job: price and value of its mean busy time, where its penalty is touched by a line.
   Scratch<double> price_, busy_, point_, key_, low_;
   std::vector<std::uint8_t> ended_;  // by position: the job's lower limit has stopped growing
   Scratch<Index> order_;

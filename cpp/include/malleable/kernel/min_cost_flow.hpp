@@ -221,7 +221,7 @@ class MinCostFlow {
   std::vector<Candidate> candidates_;
   Assignment assignment_;
   std::vector<double> potential_;
-  double value_ = 0.0, bound_ = 0.0;
+  double value_ = 0.0, bound_ = 0.0;  // cost of the flow, and a lower bound of any
   std::uint64_t pivots_ = 0, rounds_ = 0, last_pivot_ = 0, last_round_ = 0;
   const std::function<bool()>* late_ = nullptr;
   bool complete_ = true;

@@ -94,9 +94,9 @@ class OrderSearch {
   std::vector<Index> trial_;
   std::vector<OrderMove> moves_;
   SearchRandom random_;
-  std::size_t active_ = 0;  // jobs with work: the front of every order
-  std::uint64_t tried_ = 0, effort_ = 0;
-  double goal_ = 0.0;
+  std::size_t active_ = 0;                // jobs with work: the front of every order
+  std::uint64_t tried_ = 0, effort_ = 0;  // schedules made, and most
+  double goal_ = 0.0;                     // the value at which the search ends
   const std::function<bool()>* stop_ = nullptr;
 };
 

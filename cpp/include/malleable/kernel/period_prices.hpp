@@ -52,6 +52,7 @@ class PeriodPrices {
 
   double price_ = 0.0;
   double waiting_ = 0.0;  // what jobs pay a second whose minima do not end them in this period
+  // By job: key in the order, slot-periods of its work; maxima and slots of a trial.
   Scratch<double> key_, periods_, high_, tried_;
   Scratch<Index> order_;
   KeySort sorter_;

@@ -60,7 +60,7 @@ class ReadyList {
   std::vector<Holder> holders_;  // by rank
   std::vector<Index> waiting_;   // ranks, a heap with the smallest in front
   std::vector<double> left_;     // job -> work
-  std::vector<Index> gone_;
+  std::vector<Index> gone_;      // jobs that end now
   ReadyJobs jobs_;
   double time_ = 0.0, next_end_ = 0.0;
   double wanted_ = 0.0;  // sum of the holders' maxima

@@ -56,8 +56,8 @@ class ComingLoad {
   std::uint64_t later(std::uint64_t first, double time) const;
 
   std::array<Job, kJobs> jobs_{};
-  std::uint64_t count_ = 0, present_ = 0;
-  double came_ = 0.0, there_ = 0.0;  // work of all jobs that came, and of the present jobs
+  std::uint64_t count_ = 0, present_ = 0;  // jobs that have come, and that are here
+  double came_ = 0.0, there_ = 0.0;        // work of all jobs that came, and of the present jobs
   // Fading sums over jobs that left: their estimates when they came, and their real slot-seconds.
   double believed_ = 0.0, took_ = 0.0;
 };

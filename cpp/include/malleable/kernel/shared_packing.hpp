@@ -72,6 +72,7 @@ class SharedPacking {
   double power_ = kInfinity;
   std::size_t ended_ = 0;  // among left_
   double leading_ = 0.0;   // sum of shares by order, when they were last computed
+  // By job that is left: slots, next slots, speed; by job: slots held, since when.
   std::vector<double> slots_, next_, rate_, since_, held_;
   std::vector<Index> place_;
   WaterFilling water_filling_;

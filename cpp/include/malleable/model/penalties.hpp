@@ -156,6 +156,7 @@ class Penalties {
   double cross_own(std::size_t j, double level, double start, double& rate) const;
 
   std::vector<std::size_t> offset_;
+  // By row: from a time on, the value just after it, the slope.
   std::vector<double> at_, value_, slope_;
   std::vector<double> weight_;
   std::vector<double> most_;  // upper limits of custom penalties; empty: none

@@ -69,7 +69,7 @@ class SpeedupHulls {
  private:
   std::vector<std::size_t> offset_;
   std::vector<double> slots_, rate_;
-  bool rough_ = false;
+  bool rough_ = false;  // some table is not concave
 };
 
 struct SpeedupColumns {

@@ -105,7 +105,7 @@ class State {
   }
 
   std::string bytes_;
-  std::string_view left_;
+  std::string_view left_;  // to be read
   bool reading_ = false;
 };
 

@@ -196,8 +196,10 @@ class Backfill final : public ClusterPolicy {
   std::vector<double> shadow_;  // by cell: when its reservation begins
   std::vector<Play> plays_;
   std::vector<Index> holders_;  // of the last pass
+  // Starts of a decision, of a play's step, of one job.
   std::vector<Taken> taken_, step_, step_taken_;
-  std::vector<Bundle> ends_, ahead_;
+  std::vector<Bundle> ends_, ahead_;  // running bundles of a play; bundles that start in it
+  // By place in the queue: tasks that have not started; by node: free slots.
   std::vector<std::int64_t> left_, free_on_;
   // CONSERVATIVE: times, and the free slots of each cell from each time on.
   std::vector<double> times_;

@@ -131,7 +131,7 @@ class Concave {
   StrictDeadlines strict_;
   SpeedupHulls hulls_;
   SpeedupColumns hulled_;
-  bool rough_ = false;
+  bool rough_ = false;  // some table of speeds is not concave
   MarginalGains gains_;
   SharedPacking packing_;
   ResourceAllocation allocation_;

@@ -143,10 +143,10 @@ class Flex {
   LagrangianBound prices_;
   LagrangianDensity density_;
   StrictDeadlines strict_;
-  Scratch<double> earliest_, due_, completion_;
-  Scratch<double> start_, later_, key_;  // of a level
-  std::vector<double> begin_;            // slots
-  Problem rest_;                         // instance after these slots
+  Scratch<double> earliest_, due_, completion_;  // by job, from now
+  Scratch<double> start_, later_, key_;          // of a level
+  std::vector<double> begin_;                    // slots
+  Problem rest_;                                 // instance after these slots
   Scratch<Index> order_;
   std::vector<PackedOrder> starts_;  // the orders tried, by score
   std::vector<Score> scores_;        // of them

@@ -103,7 +103,7 @@ class FlowEpoch {
 
   FlowScene at_;  // the flows, slots, options and time that all rules read
   std::unique_ptr<FlowRule> rule_;
-  FlowInstance seen_;
+  FlowInstance seen_;  // the present flows as a problem
   FlowPeriodic periodic_;
   FlowGains gains_;
   std::vector<FlowTable::Job*> gaining_;

@@ -111,8 +111,8 @@ class FlowFlex {
   StrictDeadlines strict_;
   KeySort sorter_;
   Problem relaxed_;
-  std::vector<double> due_, finite_due_, placed_end_;
-  std::vector<double> strict_due_;  // from now; empty: no strict deadlines
+  std::vector<double> due_, finite_due_, placed_end_;  // by flow, from now
+  std::vector<double> strict_due_;                     // from now; empty: no strict deadlines
   std::vector<Index> order_, placed_;
   std::vector<FlowRecipe> recipes_;
   FlowRecipe kept_;  // recipe of the warm order (options.warm), if hysteresis is used

@@ -52,7 +52,7 @@ class OrderChoice {
   double all_ = 0.0, spread_ = 0.0;  // [s] time of all work on all slots
   double width_power_ = 0.0;         // largest power for gangs
   double least_ = 0.0;               // cost of the best order
-  const char* best_ = nullptr;
+  const char* best_ = nullptr;       // name of the best order
   // By job: seconds alone at its maximum; key; earliest completion; workspace of study() and of the
   // penalties paid by then.
   std::vector<double> alone_, key_, earliest_, middle_, paid_;

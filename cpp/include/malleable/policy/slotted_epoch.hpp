@@ -120,7 +120,7 @@ class SlottedEpoch {
   EpochTable<SlottedJob, 1> jobs_;
   std::vector<double> map_task_;  // steps that a waiting map task counts for
   std::vector<SlottedGrant> grants_;
-  std::vector<Grant> shown_;
+  std::vector<Grant> shown_;  // the last decision
   PeriodClock clock_;
   // For a period.
   std::vector<SlottedJob> capped_;

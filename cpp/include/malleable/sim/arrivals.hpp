@@ -30,14 +30,14 @@ class Arrivals {
  private:
   std::span<const double> arrival_;
   std::vector<Index> order_;
-  std::size_t next_ = 0;
+  std::size_t next_ = 0;  // place in order_
   // Jobs that wait for each job; the number of jobs that each still waits for; whether its arrival
   // time has passed; jobs that may come.
   std::vector<std::size_t> follower_offset_;
   std::vector<Index> follower_;
   std::deque<Index> released_;
   std::vector<std::int64_t> missing_;
-  std::vector<std::uint8_t> held_;
+  std::vector<std::uint8_t> held_;  // by job: its time has come, but it waits for others
 };
 
 }  // namespace malleable

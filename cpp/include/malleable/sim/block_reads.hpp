@@ -61,10 +61,10 @@ class BlockReads {
   void remove(Index place);
   void find_next_end();
 
-  bool limited_ = false, stale_ = false;
-  std::vector<Link> links_;  // disks, links out, links in
-  std::vector<Read> reads_;  // by place; a place without a read has the owner kNone
-  std::vector<Index> free_;  // places
+  bool limited_ = false, stale_ = false;  // some speed is finite; rates must be computed again
+  std::vector<Link> links_;               // disks, links out, links in
+  std::vector<Read> reads_;               // by place; a place without a read has the owner kNone
+  std::vector<Index> free_;               // places
   std::vector<std::int64_t> reads_at_;
   std::vector<std::pair<double, Index>> levels_;  // a heap: the levels at which links fill up
   double next_end_ = kInfinity, remote_ = 0.0;

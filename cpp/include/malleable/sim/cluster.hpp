@@ -153,6 +153,8 @@ class ClusterSimulation {
   void admit_arrivals();
   void give_slots(bool happened);
   void take_heartbeats(bool news, bool happened);
+  // Kinds of rows in the trace; in vain: the other attempt at the task has ended.
+  enum : std::uint8_t { kStarted, kEnded, kFailed, kKilled, kOutputLost, kBackup, kInVain };
   void record(std::uint8_t kind, Index phase, Index task, Index node, Index attempt = 0) {
     if (options_.trace) write(kind, phase, task, node, attempt);
   }
@@ -226,7 +228,6 @@ class ClusterSimulation {
     double began;
     BackupGain worth;
   };
-  static constexpr std::uint8_t kBackup = 5, kInVain = 6;  // in the trace
   void end_backups(int pool);
   void begin_backups();
   void find_backups(int pool);

@@ -79,7 +79,7 @@ class MapOutputs {
   };
 
   ClusterJobsView jobs_;
-  bool kept_;
+  bool kept_;  // whether places of outputs are kept
   std::vector<Row> rows_;
 };
 

@@ -118,7 +118,7 @@ class PeriodicLoop {
   std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same for adopted ids
   std::vector<std::int64_t> had_;                          // slots of each job at the last call
   std::vector<double> ready_;  // until when a change keeps it from working
-  std::vector<double> left_, start_, completion_, promised_;
+  std::vector<double> left_, start_, completion_, promised_;  // by row: work left; times
   std::vector<std::size_t> last_piece_;
   std::vector<std::int64_t> allocation_;
   std::vector<Index> order_;

@@ -61,10 +61,10 @@ class PhaseClocks {
 
   ClusterJobsView jobs_;
   std::vector<Clock> clocks_;
-  std::vector<Index> touched_;
-  IndexedHeap ends_;          // by phase: when its clock has its next end
-  Index order_ = 0;           // breaks ties of phases that end together
-  std::vector<double> pace_;  // of each of so many running tasks of a phase
+  std::vector<Index> touched_;  // phases whose speed may have changed
+  IndexedHeap ends_;            // by phase: when its clock has its next end
+  Index order_ = 0;             // breaks ties of phases that end together
+  std::vector<double> pace_;    // of each of so many running tasks of a phase
 };
 
 }  // namespace malleable

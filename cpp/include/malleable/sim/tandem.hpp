@@ -158,7 +158,7 @@ class TandemQueue {
 
     std::vector<Entry> near_, far_;     // no job in far_ goes before a job in near_
     std::vector<std::uint32_t> stamp_;  // by row
-    std::size_t count_ = 0;
+    std::size_t count_ = 0;             // jobs in the ranking
   };
   struct Class {
     Ranking mapping, buffered;

@@ -123,7 +123,7 @@ class TaskGroups {
   std::vector<Index> free_groups_;
   std::vector<Task> tasks_;
   Index free_task_ = kNone;
-  std::vector<Index> last_;
+  std::vector<Index> last_;  // the group that began last, by phase and type of node
   std::size_t types_;
 };
 

@@ -40,7 +40,7 @@ class FlowPeriodic {
 
   std::vector<Ready> line_;
   std::vector<double> periods_;  // by place in the flow: from the job's start to the flow's end
-  Problem rest_;
+  Problem rest_;                 // jobs that could use slots that are left over
   std::vector<double> slots_, value_;
   LeftOverSlots left_over_;
 };

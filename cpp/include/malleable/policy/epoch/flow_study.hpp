@@ -67,7 +67,7 @@ struct FlowScene {
   void join_phases(Flow& flow) const;
   static void find_paths(Flow& flow);
 
-  std::vector<double> head_;
+  std::vector<double> head_;  // the longest path before each job
 };
 
 }  // namespace malleable

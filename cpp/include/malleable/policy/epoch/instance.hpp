@@ -45,7 +45,7 @@ class Instance {
   SpeedupColumns speedup_;
   RestartColumns restart_;
   std::vector<double> ended_, rest_;
-  std::vector<std::int64_t> most_;
+  std::vector<std::int64_t> most_;  // maxima with those of jobs without work
 };
 
 }  // namespace malleable

@@ -23,7 +23,7 @@ class Promised {
 
  private:
   PromisedEnds ends_;
-  std::vector<double> value_;
+  std::vector<double> value_;  // of a second of each job
 };
 
 }  // namespace malleable

@@ -63,8 +63,8 @@ class StartShares {
   const Move* first(std::vector<Move>& heap, const Order& order);
   void climb(const Scene& at);
 
-  std::vector<Known> known_;  // by row
-  std::vector<double> slots_, value_;
+  std::vector<Known> known_;           // by row
+  std::vector<double> slots_, value_;  // by row: slots, and the value of a unit of work
   std::vector<Index> rows_;
   double free_ = 0.0;
   std::vector<Move> ups_, downs_;  // heaps
