@@ -118,7 +118,7 @@ class Bytes {
   double wrong(const Domain& domain) { return wrong_of(domain, 12); }
   // The same of what is left: there may be any little of it.
   double wrong_left(const Domain& domain) { return wrong_of(domain, 9); }
-  // And where an overrun is told as less than nothing.
+  // And where an overrun is given as a negative amount.
   double wrong_overrun(const Domain& domain) { return wrong_of(domain, 7); }
   double wrong_time() {
     const double values[] = {std::numeric_limits<double>::quiet_NaN(),

@@ -88,7 +88,7 @@ World read_world(Bytes& bytes, const Domain& times, bool network, bool gang) {
     world.storage.push_back(bandwidth());
     world.link.push_back(bandwidth());
   }
-  // Nodes of one type are alike in rate: the first of a type says.
+  // Nodes of one type have the rate of the first node of the type.
   for (std::size_t n = 0; n < nodes; ++n) {
     for (std::size_t k = 0; k < n; ++k) {
       if (world.type[k] == world.type[n]) world.rate[n] = world.rate[k];

@@ -118,7 +118,7 @@ struct Sequence {
         at = bytes.wrong_time();
       }
     }
-    // Jobs that arrive later are refused, too: told by the call itself.
+    // Jobs that arrive later are refused, too, by the call itself.
     const bool stopped = refused([&] { epoch.decide(at, capacity); });
     if (must_fail) CHECK(stopped);
     if (!stopped) twin.decide(at, capacity);

@@ -102,7 +102,7 @@ void fuzz(Bytes bytes) {
     check::check_limits(problem, plan);
     check::check_jobs(problem, plan);
   }
-  // What cannot be met is said to be so, and only that.
+  // The status says if something cannot be met, and only then.
   const bool missed = evaluate(penalties, aggregate, plan.completion) == kInfinity;
   CHECK_EQUAL(missed, plan.value == kInfinity);
   if (missed) CHECK(plan.status == Status::kUnmet || plan.status == Status::kInfeasible);

@@ -87,7 +87,7 @@ void queue(Bytes& bytes) {
   CHECK_NEAR(totals.map_busy, map_work, 1e-6 * map_work + 1e-9 * last);
   CHECK_NEAR(totals.shuffle_busy, shuffle_work, 1e-6 * shuffle_work + 1e-9 * last);
   CHECK_NEAR(totals.response, response, 1e-9 * static_cast<double>(n + 1) * last);
-  // Work arrives, is done, and nobody is late without reason.
+  // Work arrives and is done, and no job is late without reason.
   if (options.conserving && options.overlap && n > 0) {
     CHECK_AT_MOST(last, at + map_work + shuffle_work, 1e-9 * last);
   }

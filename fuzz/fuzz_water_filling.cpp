@@ -35,7 +35,7 @@ void fuzz(Bytes bytes) {
   CHECK(used <= problem.slots);
   if (!problem.gang) {
     if (!weightless) CHECK_EQUAL(used, std::min(wanted, problem.slots));
-    // One level for all: nobody beyond its minimum has more, for its weight, than somebody below
+    // One level for all: no job beyond its minimum has more, for its weight, than a job below
     // its maximum, but for the slot of the rounding.
     for (std::size_t i = 0; i < n; ++i) {
       if (problem.work[i] == 0.0 || given[i] <= problem.low[i]) continue;

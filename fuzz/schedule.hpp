@@ -1,5 +1,5 @@
 // What any schedule in pieces must keep, for jobs over the whole domain: capacity, maxima, work,
-// and the slots that it says to hold now. Knows the definitions only.
+// and the slots that it gives now. It uses only the definitions.
 //
 // Time is counted in doubles: two instants within `blur` of each other are one. Nothing else is
 // forgiven: slots are whole numbers and are compared without tolerance.

@@ -1,6 +1,6 @@
 // What every target shares: the entry that libFuzzer calls, and checks that end the run.
 //
-// A target defines fuzz(bytes). It fails by a failed CHECK, an exception that nobody expected, a
+// A target defines fuzz(bytes). It fails by a failed CHECK, an unexpected exception, a
 // sanitizer's report, or by taking longer than the driver's `-timeout`.
 #pragma once
 

@@ -62,7 +62,7 @@ inline bool near(double a, double b, double margin) {
 
 using Random = std::mt19937_64;
 
-// GCC says so by a macro, Clang by a question that GCC does not know.
+// Whether an address sanitizer runs: GCC defines a macro, Clang a test that GCC does not know.
 #if defined(__SANITIZE_ADDRESS__)
 #define MALLEABLE_ADDRESSES_WATCHED 1
 #elif defined(__has_feature)

@@ -10,7 +10,7 @@ namespace malleable::check {
 
 inline constexpr double kEnd = std::numeric_limits<double>::infinity();
 
-// One node with two generic slots unless somebody says otherwise; jobs of map tasks.
+// One node with two generic slots unless a test sets others; jobs of map tasks.
 struct World {
   std::vector<std::int64_t> slots{2}, none{0};
   std::vector<double> rate{1.0}, speed{kEnd}, arrival, seconds, no_seconds;

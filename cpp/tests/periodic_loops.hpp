@@ -9,7 +9,7 @@
 
 namespace malleable::check {
 
-// Slots of all jobs for a period, told what is left.
+// Slots of all jobs for a period, given the work left.
 using Decide = std::function<std::vector<std::int64_t>(const Doubles& left)>;
 
 // Completions from problem.now of the loop that asks `decide` every `period` seconds.

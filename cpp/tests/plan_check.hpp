@@ -102,7 +102,7 @@ inline void check_jobs(const Problem& problem, const Plan& plan,
       CHECK(plan.completion[j] >= plan.start[j] && plan.start[j] >= problem.now);
       if (done[j] > 0.0) {
         // What is left of a job may be too short for the clock when its last slots come; of a short
-        // job the clock does not even tell whether something is left.
+        // job the clock does not even show whether work is left.
         const double tick = problem.high[j] * 2.3e-16 * std::fabs(end[j]);
         const double left = problem.work[j] - done[j];
         const bool some = left > 1e-14 * problem.work[j] || tick > 1e-6 * problem.work[j];

@@ -118,7 +118,7 @@ inline void check_capacity(std::vector<Change>& changes, std::int64_t slots) {
   }
 }
 
-// What each job holds from one moment of its own to the next: see(row, from, until, slots).
+// The slots of each job from one of its moments to the next: see(row, from, until, slots).
 template <typename See>
 void each_held(std::vector<Change>& changes, const See& see) {
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
@@ -196,7 +196,7 @@ inline void check_endless(const JobsView& jobs, const JobPromises& of, std::size
   if (sum.done > 0.0) fail(j, "runs though it never ends");
 }
 
-// Work, and the end that is told of it.
+// Work, and the stated end.
 inline void check_work_done(const JobsView& jobs, const JobPromises& of, std::size_t j,
                             const Sum& sum, double told) {
   const double work = jobs.work[j];

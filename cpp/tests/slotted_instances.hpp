@@ -1,5 +1,5 @@
 // Random tables of map-and-reduce jobs, and slotted policies that sort everything again in every
-// step: slow, obvious, for comparison with policies that are told only what changed.
+// step: slow, obvious, for comparison with policies that get only changes.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The adaptive policy: classes of jobs are matched with types of nodes by linear programs; a free
+// slot asks the classes matched with its node.
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -251,7 +253,7 @@ TEST(a_matcher_that_throws_leaves_the_matching_as_it_was) {
   CHECK_THROWS(s.match(3.0, true), "no solution");
   CHECK(save_state("Adaptive", s) == before);
 
-  // A job that comes then is there; its class belongs to no node until somebody solves.
+  // A job that comes then is there; its class belongs to no node until the programs are solved.
   s.add_class();
   left = 0;
   CHECK_THROWS(s.arrived(1, 0, 4.0, kTasks, kSeconds), "no solution");

@@ -1,3 +1,5 @@
+// ASRPT and DSRPT: the cluster follows a virtual schedule that serves the job with the least work
+// left on all machines; steps are unit slots of time.
 #include "malleable/policy/asrpt.hpp"
 #include "slotted_instances.hpp"
 

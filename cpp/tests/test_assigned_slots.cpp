@@ -1,3 +1,4 @@
+// Slots that jobs hold since the last decision, and which of them change.
 #include <map>
 #include <set>
 

@@ -1,3 +1,5 @@
+// Backfill queues: rigid jobs start in order; later ones may start earlier beside the reservations
+// of the first.
 #include <vector>
 
 #include "check.hpp"

@@ -1,3 +1,4 @@
+// FIFO and fair sharing, the plainest plans.
 #include "malleable/policy/baseline.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"

@@ -1,3 +1,4 @@
+// Reads of blocks over disks and links: concurrent reads share a link, max-min fair.
 #include <limits>
 #include <vector>
 

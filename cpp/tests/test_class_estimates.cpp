@@ -1,3 +1,5 @@
+// Estimates by class of jobs: how often its jobs come, how long its tasks take on each type of
+// node.
 #include "check.hpp"
 #include "malleable/kernel/class_estimates.hpp"
 
@@ -47,7 +49,7 @@ TEST(seconds_by_type) {
   estimates.arrived(0, 1.0, false, kTasks, std::vector<double>{12.0, 6.0, 6.0, 3.0});
   CHECK_NEAR(estimates.seconds(0, kMap, 0), 10.0, 1e-12);
   CHECK_NEAR(estimates.seconds(0, kMap, 1), 5.0, 1e-12);
-  // Type 1 takes twice what was said; the guess for type 0 follows with the weight of one task.
+  // Type 1 takes twice the stated time; the guess for type 0 follows with the weight of one task.
   for (int k = 0; k < 3; ++k) estimates.finished(0, kMap, 1, 10.0);
   const double slow = (10.0 + 30.0) / (10.0 + 15.0), fast = (5.0 + 30.0) / (5.0 + 15.0);
   CHECK_NEAR(estimates.seconds(0, kMap, 0), 10.0 * slow, 1e-12);

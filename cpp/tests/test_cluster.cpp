@@ -1,3 +1,4 @@
+// The simulation of a cluster, event by event: tasks on nodes, heartbeats, nodes that leave.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -269,7 +270,7 @@ TEST(nobody_is_asked_for_ever) {
   CHECK(simulation.totals().decisions < 5000);
 }
 
-// Heartbeats that the clock cannot tell apart are as good as none.
+// Heartbeats that are too short for the clock act like none.
 TEST(periods_of_any_size) {
   World world(2, 1, 1);
   world.speed.assign(2, 1.0);

@@ -1,3 +1,4 @@
+// The adaptive policy on a simulated cluster.
 #include <map>
 
 #include "check.hpp"

@@ -1,3 +1,4 @@
+// AUTO on a cluster: by flows where jobs wait for each other, by jobs otherwise.
 #include <vector>
 
 #include "check.hpp"

@@ -1,3 +1,4 @@
+// FLEX, FAIR, WDEQ and FIFO on a cluster, whose jobs have map and reduce tasks in pools of slots.
 #include <vector>
 
 #include "check.hpp"

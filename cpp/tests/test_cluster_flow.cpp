@@ -1,3 +1,5 @@
+// FlowFlex on a cluster: the phases of all jobs of a flow are a graph; a flow is jobs that wait for
+// each other.
 #include <vector>
 
 #include "check.hpp"

@@ -1,3 +1,4 @@
+// Shortest-first policies on a cluster, by estimated work left.
 #include <cmath>
 #include <vector>
 
@@ -7,7 +8,7 @@
 namespace malleable::check {
 namespace test_cluster_srpt {
 
-// Three jobs on 10 map and 5 reduce slots; maps ready, reduces as told.
+// Three jobs on 10 map and 5 reduce slots; maps are ready, reduces as given.
 struct Fixture {
   std::vector<std::int64_t> map_slots{10}, reduce_slots{5}, zero{0}, maps{20, 10, 5},
       reduces{2, 10, 1};

@@ -1,3 +1,5 @@
+// Stage 2 of FlowFlex: chains of pseudo-jobs (parts of a flow in which the same jobs run) take free
+// slots as early as possible.
 #include <numeric>
 
 #include "flow_instances.hpp"

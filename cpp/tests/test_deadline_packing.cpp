@@ -1,3 +1,4 @@
+// Schedules that meet deadlines whenever any schedule does.
 #include "malleable/kernel/deadline_packing.hpp"
 #include "malleable/kernel/demand_bound.hpp"
 #include "oracles.hpp"
@@ -102,7 +103,7 @@ TEST(better_than_every_order) {
   CHECK_NEAR(std::max(completion[0], completion[1]), 2.0, 1e-12);
 }
 
-// While somebody waits for slots that he could use, none is free.
+// While a job waits for slots that it could use, none is free.
 TEST(leaves_no_usable_slot_idle) {
   trials(3, 800, [](Random& random) {
     Shape shape;

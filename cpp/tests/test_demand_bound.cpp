@@ -1,3 +1,5 @@
+// The deadline test by demand: the work that deadlines force before any time must fit; a level is a
+// value of a max objective, which sets deadlines.
 #include <map>
 
 #include "malleable/kernel/demand_bound.hpp"

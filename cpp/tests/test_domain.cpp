@@ -21,7 +21,7 @@ struct Floor {
     best = std::min(best, plan.value);
     bound = std::max(bound, plan.lower_bound);
     if (!std::isfinite(plan.value)) return;
-    // As far as penalties are told apart: to what the clock shows at the completions.
+    // To the precision of penalties: that of the clock at the completions.
     double sum = 0.0;
     for (std::size_t j = 0; j < plan.completion.size(); ++j) {
       const double end = plan.completion[j], blur = 1e-15 * std::fabs(end);

@@ -11,7 +11,7 @@ namespace test_embed {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
-// One loop through C and beside it the object itself, told the same.
+// One loop through C, and the object itself with the same calls.
 void follow(const char* objective, const char* policy, const EpochOptions& options) {
   context = text(policy, " ", objective);
   Random random(7);
@@ -71,7 +71,7 @@ TEST(jobs_are_decided_as_by_the_object) {
   follow("max:stretch", "fair", options);
 }
 
-// One that says for itself that it has a guarantee, one that is too large, and one that starts.
+// A job with a guarantee of its own, one that is too large, and one that starts.
 TEST(jobs_wait_until_they_get_their_minimum) {
   auto options = sized<malleable_epoch_options>();
   options.min_mode = "start";
@@ -268,7 +268,7 @@ double late(std::int64_t job, double completion) {
   return completion > 5.0 ? static_cast<double>(job + 1) : 0.0;
 }
 
-// One epoch whose jobs pay what `late` says.
+// An epoch whose jobs pay the penalty `late`.
 TEST(own_penalties) {
   malleable_epoch* epoch = epoch_of(1, "sum:custom", nullptr);
   const double work[] = {4.0, 4.0};

@@ -231,7 +231,7 @@ TEST(reduces_that_wait_for_maps_are_taken_back_if_tasks_can_be_ended) {
   CHECK(able.take_back(14.7, 0) == Wholes{able.job});
   CHECK_EQUAL(able.assign(14.7, 1), 1);
   CHECK_EQUAL(able.started[0], late);
-  // A scheduler that was not told so starts none that it would have to take back.
+  // A scheduler without that option starts none that it would have to take back.
   Copying unable(nullptr);
   CHECK_EQUAL(unable.assign(14.6, 2), 0);
   CHECK(unable.take_back(14.7, 0).empty());

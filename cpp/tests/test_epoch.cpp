@@ -1,3 +1,4 @@
+// The epoch: the object that decides the slots of present jobs in a loop.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,3 +1,4 @@
+// The table of an epoch: rows of present jobs, whose ids are never used again.
 #include <algorithm>
 #include <map>
 
@@ -11,7 +12,7 @@ TEST(rows_follow_their_ids) {
   for (const bool stable : {false, true}) {
     trials(11, 60, [&](Random& random) {
       JobTable table;
-      std::vector<std::int64_t> beside;  // a column of somebody else's
+      std::vector<std::int64_t> beside;  // a column of another class
       std::vector<std::int64_t> known;
       for (int step = 0; step < 40; ++step) {
         const auto count = static_cast<std::size_t>(random() % 5);

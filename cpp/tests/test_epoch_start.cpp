@@ -1,3 +1,4 @@
+// Jobs with a start condition: they wait until their minimum is free, and keep it to their end.
 #include <map>
 
 #include "instances.hpp"

@@ -1,3 +1,4 @@
+// The order in which jobs with a start condition start, with one reservation.
 #include <algorithm>
 
 #include "instances.hpp"
@@ -24,7 +25,7 @@ Doubles gains_of(const Case& of) {
   return gains;
 }
 
-// The same as the header says it: one job after the other, slot by slot.
+// The same in the plainest way: one job after the other, slot by slot.
 std::vector<Index> one_by_one(Case of) {
   std::sort(of.waiting.begin(), of.waiting.end(), [](const Waiting& a, const Waiting& b) {
     return a.key != b.key ? a.key < b.key : a.row < b.row;

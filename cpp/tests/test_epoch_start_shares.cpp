@@ -1,3 +1,4 @@
+// Slots of started jobs with speed-ups below linear: step by step to the job that gains most.
 #include <algorithm>
 
 #include "instances.hpp"
@@ -59,7 +60,7 @@ Epoch decided(const World& world, Aggregate aggregate, Kind kind) {
   return epoch;
 }
 
-// All slots that somebody who runs can use are given, within limits.
+// All slots that a running job can use are given, within limits.
 TEST(slots_are_used_within_limits) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     context = text("seed ", seed);

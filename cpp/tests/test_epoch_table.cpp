@@ -1,3 +1,4 @@
+// The jobs of an epoch by row: added, changed, removed.
 #include <map>
 
 #include "check.hpp"

@@ -1,3 +1,4 @@
+// A heap of events, the earliest first.
 #include <algorithm>
 #include <vector>
 

@@ -1,3 +1,4 @@
+// Expected ends of jobs, from draws of random futures.
 #include <cmath>
 #include <vector>
 

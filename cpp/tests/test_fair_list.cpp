@@ -1,3 +1,4 @@
+// Fair sharing of flows: all ready jobs have equal slots, up to their maxima.
 #include "flow_instances.hpp"
 #include "malleable/kernel/fair_list.hpp"
 #include "malleable/kernel/water_filling.hpp"

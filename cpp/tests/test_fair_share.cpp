@@ -1,3 +1,4 @@
+// The fair policy in steps: equal numbers of machines.
 #include "malleable/policy/fair_share.hpp"
 #include "slotted_instances.hpp"
 

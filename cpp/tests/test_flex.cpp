@@ -1,3 +1,4 @@
+// FLEX plans: orders of jobs, packed into schedules and improved by local search.
 #include "malleable/policy/flex.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"

@@ -1,3 +1,4 @@
+// Lower bounds for flows (jobs that wait for each other), against schedules that exist.
 #include <numeric>
 
 #include "flow_instances.hpp"
@@ -72,7 +73,7 @@ TEST(no_schedule_beats_a_bound) {
     });
     FlowBound bound;
     bound.build(problem);
-    // Bounds that are told a larger value must not use it.
+    // Bounds that get a larger value must not use it.
     const double far = 2.0 * best_sum + 10.0, margin = 1e-8 * (1.0 + best_sum);
     CHECK_AT_MOST(bound.alone(penalties, Aggregate::kSum), best_sum, margin);
     CHECK_AT_MOST(bound.alone(penalties, Aggregate::kMax), best_max, margin);

@@ -1,3 +1,4 @@
+// Stage 1 of FlowFlex: a flow as a chain of pseudo-jobs, parts in which the same jobs run.
 #include "flow_instances.hpp"
 #include "malleable/kernel/flow_chains.hpp"
 

@@ -1,3 +1,4 @@
+// Plans of flows whose jobs have speed-up curves.
 #include <vector>
 
 #include "flow_instances.hpp"

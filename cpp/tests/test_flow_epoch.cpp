@@ -1,3 +1,4 @@
+// The epoch of flows: it decides the slots of jobs that wait for each other.
 #include <map>
 #include <set>
 

@@ -1,3 +1,4 @@
+// The order of many flows by prices, from a sample of them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -85,7 +86,7 @@ TEST(the_cheapest_exponent_of_few_flows) {
   CHECK(others > 10);
 }
 
-// A sample says nearly as much as all flows do.
+// A sample gives nearly the order that all flows give.
 TEST(a_sample_chooses_well) {
   Random random(2);
   for (int round = 0; round < 5; ++round) {

@@ -1,3 +1,4 @@
+// Slots of flows by gain: a job's next slot goes where it helps most.
 #include <numeric>
 #include <vector>
 

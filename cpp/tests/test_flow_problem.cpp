@@ -1,3 +1,4 @@
+// The flows of one decision as columns: longest paths (head, tail), volume, time alone.
 #include "flow_instances.hpp"
 #include "malleable/model/flow_problem.hpp"
 

@@ -1,3 +1,4 @@
+// Local search over orders of flows; a recipe says how an order becomes a schedule.
 #include <numeric>
 
 #include "flow_instances.hpp"

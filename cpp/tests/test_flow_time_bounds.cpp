@@ -1,3 +1,4 @@
+// Lower bounds of the total time of jobs in the system, in steps.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// FlowFlex plans of flows (jobs that wait for each other), and their bounds.
 #include <cstdlib>
 
 #include "flow_instances.hpp"
@@ -56,7 +57,7 @@ TEST(plans_are_schedules_and_none_is_worse_than_the_literal_one) {
   });
 }
 
-// Capacity, maxima, work, arrivals and precedence, as far as the clock tells times apart.
+// Capacity, maxima, work, arrivals and precedence, to the precision of the clock.
 void check_wide_schedule(const FlowTable& table, const FlowProblem& problem, const FlowPlan& plan) {
   const Pieces& pieces = plan.pieces;
   const std::size_t n = problem.jobs();

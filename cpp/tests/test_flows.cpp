@@ -1,3 +1,4 @@
+// Tables of flows (jobs that wait for each other), and the checks of their numbers.
 #include "flow_instances.hpp"
 #include "malleable/model/flows.hpp"
 

@@ -1,3 +1,4 @@
+// Schedules of gangs, which run on their minimum at least or not at all.
 #include "malleable/kernel/gang_packing.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"

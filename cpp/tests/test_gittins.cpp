@@ -1,3 +1,5 @@
+// The Gittins index: the most that a job of unknown size can be expected to end, per unit of
+// further service.
 #include "check.hpp"
 #include "malleable/kernel/gittins.hpp"
 
@@ -17,7 +19,7 @@ TEST(classes_double) {
   }
 }
 
-// But at the least class, below which nothing is told apart, and near the largest one, beyond which
+// But at the least class, below which all counts as equal, and near the largest one, beyond which
 // there is nothing.
 TEST(without_sizes_the_index_falls) {
   GittinsIndex index;

@@ -1,3 +1,4 @@
+// List policies in steps: jobs by a key, each with all machines that it can use.
 #include "malleable/policy/greedy_order.hpp"
 #include "slotted_instances.hpp"
 

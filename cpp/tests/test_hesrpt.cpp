@@ -1,3 +1,4 @@
+// Parts of heSRPT: the optimal shares of the slots if s slots do s^p, larger for smaller jobs.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -33,7 +34,7 @@ TEST(two_jobs_of_root_speed_up) {
   CHECK_EQUAL(found[1].given, 100.0);
 }
 
-// Without limits the first k together are within half a slot of what the curve says.
+// Without limits the first k together are within half a slot of the curve.
 TEST(whole_slots_are_near_the_parts) {
   trials(1, 300, [](Random& random) {
     const auto jobs = static_cast<std::size_t>(integer(random, 1, 30));

@@ -1,3 +1,4 @@
+// A sorted list that is mended where keys have changed.
 #include <map>
 
 #include "instances.hpp"

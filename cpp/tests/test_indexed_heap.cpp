@@ -1,3 +1,4 @@
+// A priority queue of numbered items whose keys change.
 #include <algorithm>
 #include <set>
 #include <vector>

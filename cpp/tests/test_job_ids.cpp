@@ -1,3 +1,4 @@
+// Ids of jobs, which are never used again, and rows, which are.
 #include <algorithm>
 
 #include "check.hpp"

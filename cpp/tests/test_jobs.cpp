@@ -1,3 +1,4 @@
+// Tables of jobs, and the checks of their numbers.
 #include <limits>
 
 #include "instances.hpp"

@@ -1,3 +1,4 @@
+// Local search over keys of jobs, by which a list schedule serves them.
 #include <numeric>
 
 #include "flow_instances.hpp"

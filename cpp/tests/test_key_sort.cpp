@@ -1,3 +1,4 @@
+// Sorting of indices by keys.
 #include <bit>
 
 #include "instances.hpp"

@@ -1,3 +1,4 @@
+// A lower bound of sums from prices of the work that must be done by certain times.
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// The same kind of bound from a price of slots that is a density over time.
 #include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/lagrangian_bound.hpp"
 #include "malleable/kernel/lagrangian_density.hpp"

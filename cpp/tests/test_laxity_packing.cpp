@@ -1,3 +1,4 @@
+// Priority orders packed so that jobs get their maximum from their latest start on.
 #include "malleable/kernel/laxity_packing.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
 #include "oracles.hpp"

@@ -1,3 +1,5 @@
+// The least level (value of a max objective, which sets deadlines) for many jobs whose penalties
+// are lines.
 #include <algorithm>
 #include <cmath>
 
@@ -50,7 +52,7 @@ Doubles dues(const Drawn& drawn, double level) {
 void check_level(const Drawn& drawn, double level) {
   const Problem problem = drawn.problem();
   DemandBound forced;
-  double alone = -kInfinity, scale = 0.0;  // what somebody pays who ends as early as he can
+  double alone = -kInfinity, scale = 0.0;  // the most that a job pays that ends as early as it can
   for (std::size_t j = 0; j < drawn.at.size(); ++j) {
     const double end = drawn.now + drawn.table.work[j] / (drawn.low[j] + drawn.room[j]);
     alone = std::max(alone, drawn.slope[j] * (end - drawn.at[j]));

@@ -1,3 +1,4 @@
+// Unstarted tasks with their block on a node.
 #include <algorithm>
 #include <vector>
 

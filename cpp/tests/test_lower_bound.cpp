@@ -1,3 +1,4 @@
+// The best lower bound of an objective, against schedules that exist.
 #include "malleable/kernel/lower_bound.hpp"
 #include "oracles.hpp"
 

@@ -1,3 +1,5 @@
+// Schedules from priority orders: each job gets all that it can use, behind the minima of the
+// others.
 #include "malleable/kernel/malleable_packing.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"

@@ -1,3 +1,4 @@
+// Tables of jobs in steps, and the checks of their numbers.
 #include "malleable/model/map_reduce.hpp"
 #include "slotted_instances.hpp"
 

@@ -1,3 +1,4 @@
+// Slots by marginal gains: the next slot goes to the job whose speed rises most.
 #include <algorithm>
 #include <cmath>
 #include <functional>

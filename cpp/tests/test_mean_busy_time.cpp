@@ -1,3 +1,4 @@
+// A lower bound from mean busy times, the means of the times at which work is done.
 #include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
 #include "malleable/kernel/mean_busy_time.hpp"

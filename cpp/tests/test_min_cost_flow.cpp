@@ -1,3 +1,4 @@
+// The minimum-cost flow of work into cells of time, and its lower bound.
 #include <cstdlib>
 #include <functional>
 

@@ -1,3 +1,4 @@
+// Sets of jobs that can all end by their due times together.
 #include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/on_time_set.hpp"
 #include "oracles.hpp"

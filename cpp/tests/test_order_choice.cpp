@@ -1,3 +1,4 @@
+// A choice among priority orders by the cost of their schedules.
 #include "instances.hpp"
 #include "malleable/kernel/malleable_packing.hpp"
 #include "malleable/policy/order_choice.hpp"

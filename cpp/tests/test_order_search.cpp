@@ -1,3 +1,4 @@
+// Local search over priority orders.
 #include "malleable/kernel/order_search.hpp"
 #include "oracles.hpp"
 

@@ -1,3 +1,4 @@
+// A batch in two stations, map and shuffle, each served in a fixed order.
 #include <algorithm>
 #include <limits>
 #include <numeric>

@@ -1,3 +1,4 @@
+// Penalties of completions: lines and steps, their inverses, and functions of the caller.
 #include "instances.hpp"
 #include "malleable/model/penalties.hpp"
 

@@ -1,3 +1,4 @@
+// What a loop with a period learns: arrivals, and how far sizes are from their estimates.
 #include <cmath>
 #include <random>
 

@@ -1,3 +1,4 @@
+// Slots held for a period, by deadlines; a slot-period is one slot for one period.
 #include "malleable/kernel/period_levels.hpp"
 #include "oracles.hpp"
 #include "periodic_loops.hpp"

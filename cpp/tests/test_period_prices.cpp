@@ -1,3 +1,4 @@
+// Slots held for a period, by the price of a slot-period (one slot for one period).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -82,7 +83,7 @@ Shared random_shared(Random& random) {
 }
 
 // More than whole slot-periods only for jobs that save as much by it as a slot-period is worth, as
-// long as somebody else could use the slot for the whole period; and all of that in order.
+// long as another job could use the slot for the whole period; and all of that in order.
 TEST(slots_go_where_they_are_worth_most) {
   trials(1, 2000, [](Random& random) {
     const Shared held = random_shared(random);

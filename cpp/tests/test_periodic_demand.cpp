@@ -1,3 +1,4 @@
+// The deadline test in whole slot-periods (one slot for one period).
 #include "malleable/kernel/periodic_demand.hpp"
 #include "oracles.hpp"
 #include "periodic_loops.hpp"

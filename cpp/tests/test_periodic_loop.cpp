@@ -1,3 +1,4 @@
+// The loop that asks an epoch at each call, and the schedules that follow.
 #include <stdexcept>
 
 #include "instances.hpp"

@@ -1,3 +1,4 @@
+// Slots by size: shares that are a power of the rank, if s slots do s^p.
 #include <algorithm>
 #include <cmath>
 #include <random>

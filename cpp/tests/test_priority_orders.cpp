@@ -1,3 +1,4 @@
+// Priority orders by penalties: Smith's ratios, due dates, apparent cost, on-time sets.
 #include <algorithm>
 #include <functional>
 

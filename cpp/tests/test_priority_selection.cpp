@@ -1,3 +1,4 @@
+// The slots now for jobs with keys: the least keys first, without sorting all.
 #include "instances.hpp"
 #include "malleable/kernel/priority_selection.hpp"
 

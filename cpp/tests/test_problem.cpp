@@ -1,3 +1,4 @@
+// The jobs of one decision as columns; minima that do not fit are scaled.
 #include "instances.hpp"
 #include "malleable/model/problem.hpp"
 

@@ -1,4 +1,4 @@
-// Ends told at arrival: they hold without newcomers, and with them as far as the option says.
+// Ends promised at arrival: they hold without newcomers, and with them up to the error of the option.
 #include <cmath>
 
 #include "instances.hpp"

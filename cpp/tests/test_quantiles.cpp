@@ -1,3 +1,4 @@
+// A few quantiles that stand for many values.
 #include <algorithm>
 #include <set>
 #include <vector>

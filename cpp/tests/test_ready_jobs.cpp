@@ -1,3 +1,4 @@
+// Jobs of flows that may start, because all that they wait for have ended.
 #include <algorithm>
 #include <vector>
 

@@ -1,3 +1,4 @@
+// List schedules: free slots go to ready jobs by rank.
 #include <numeric>
 
 #include "flow_instances.hpp"

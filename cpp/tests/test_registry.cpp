@@ -1,3 +1,4 @@
+// The table of policies by name.
 #include <set>
 #include <string>
 

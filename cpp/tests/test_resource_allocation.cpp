@@ -1,3 +1,4 @@
+// Fixed numbers of slots of least cost.
 #include <queue>
 
 #include "instances.hpp"

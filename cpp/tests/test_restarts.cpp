@@ -1,3 +1,4 @@
+// Costs of changes of slots: seconds in which a job does no work.
 #include <vector>
 
 #include "check.hpp"

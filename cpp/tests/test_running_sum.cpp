@@ -1,3 +1,4 @@
+// Sums of many numbers, in an order that never changes.
 #include "instances.hpp"
 #include "malleable/kernel/running_sum.hpp"
 

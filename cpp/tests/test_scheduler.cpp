@@ -1,3 +1,4 @@
+// The scheduler that an engine drives: events in, decisions and task starts out.
 #include <initializer_list>
 #include <vector>
 

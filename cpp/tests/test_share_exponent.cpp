@@ -1,3 +1,4 @@
+// How unequal shares by size are, if the exponent p (s tasks do s^p) is not sure.
 #include <cmath>
 
 #include "check.hpp"
@@ -29,7 +30,7 @@ TEST(flatter_where_work_keeps_coming) {
       before = now;
     }
   }
-  // Sizes tell something: shares are never quite equal.
+  // Sizes carry information: shares are never quite equal.
   CHECK(share_exponent(surely(5), 0.8) > 0.0 && share_exponent(surely(5), 0.8) < 0.4);
   CHECK(share_exponent(surely(kSpeedups - 1), 0.95) == 1.0);
 }

@@ -1,3 +1,4 @@
+// Schedules by shares, for jobs whose speed-up is below linear.
 #include <cmath>
 #include <vector>
 

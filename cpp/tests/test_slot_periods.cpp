@@ -1,3 +1,4 @@
+// Work in slot-periods (one slot for one period), and slots left over within a period.
 #include <queue>
 
 #include "instances.hpp"

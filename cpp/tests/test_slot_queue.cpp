@@ -1,3 +1,4 @@
+// Free slots in the order in which they became free, fast nodes first.
 #include <cstdint>
 #include <vector>
 

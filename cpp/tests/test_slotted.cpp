@@ -1,3 +1,4 @@
+// The simulation in steps (unit slots of time), with map and reduce tasks.
 #include <cmath>
 
 #include "malleable/sim/slotted.hpp"

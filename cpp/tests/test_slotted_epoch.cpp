@@ -1,3 +1,4 @@
+// Policies in steps, in a loop of the caller.
 #include "malleable/policy/slotted_epoch.hpp"
 #include "slotted_instances.hpp"
 
@@ -7,7 +8,7 @@ namespace test_slotted_epoch {
 using Counts = std::vector<std::int64_t>;
 using Work = std::vector<double>;
 
-// A cluster that does what the epoch says ends every job when the simulator does.
+// A cluster that follows the epoch ends every job when the simulator does.
 TEST(slotted_epoch_is_the_simulator) {
   trials(1, 200, [](Random& random) {
     const SlottedTable table = random_slotted(random, 12);

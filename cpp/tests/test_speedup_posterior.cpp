@@ -1,3 +1,4 @@
+// Chances of the exponent p (s tasks do s^p) by program.
 #include <cmath>
 #include <vector>
 
@@ -64,7 +65,7 @@ TEST(programs_that_are_alike_speak_for_others) {
   CHECK(speedup_variance(belief.chances(99)) < 0.01);
 }
 
-// Another prior counts for what was said before, too.
+// Another prior counts for earlier reports, too.
 TEST(what_processors_tasks_have_is_known_later) {
   SpeedupPosterior early(SpeedupPrior::kOwn), late;
   for (SpeedupPosterior* belief : {&early, &late}) run(*belief, 1, 0.9, 1);

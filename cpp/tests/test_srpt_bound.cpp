@@ -1,3 +1,4 @@
+// A lower bound of the total response time in two stations, map and shuffle.
 #include <algorithm>
 #include <vector>
 

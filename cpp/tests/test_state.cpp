@@ -1,3 +1,4 @@
+// The state of objects as bytes, and back.
 #include "check.hpp"
 #include "malleable/model/named_rows.hpp"
 #include "malleable/model/state.hpp"

@@ -1,3 +1,4 @@
+// SLA steps of jobs that come, change and leave.
 #include "check.hpp"
 #include "malleable/model/step_table.hpp"
 

@@ -1,3 +1,4 @@
+// Strict deadlines: infinite penalties made finite for solvers.
 #include <cmath>
 #include <vector>
 

@@ -1,3 +1,4 @@
+// The queue of two stations, map and shuffle, in which a job shuffles while it still maps.
 #include <algorithm>
 #include <limits>
 

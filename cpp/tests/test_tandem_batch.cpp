@@ -1,3 +1,4 @@
+// Plans of batches in two stations, map and shuffle: policies and orders, searched.
 #include <algorithm>
 #include <limits>
 #include <numeric>

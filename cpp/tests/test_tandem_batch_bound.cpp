@@ -1,3 +1,4 @@
+// A lower bound of the total response time of a batch in two stations.
 #include <algorithm>
 #include <limits>
 #include <numeric>

@@ -1,3 +1,4 @@
+// Policies of two stations, map and shuffle, in a loop of the caller.
 #include <algorithm>
 #include <map>
 
@@ -13,7 +14,7 @@ struct Draw {
   double operator()() { return std::ldexp(static_cast<double>(random() >> 11), -53); }
 };
 
-// Feeds both the simulator and an epoch that is told what is left of every job, and compares who
+// Feeds both the simulator and an epoch that gets the work left of every job, and compares who
 // runs after every arrival and in between.
 void compare(TandemPolicy policy, bool conserving, bool estimated, std::uint64_t seed) {
   TandemOptions options;

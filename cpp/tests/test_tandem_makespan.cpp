@@ -1,3 +1,4 @@
+// The shortest time in which two stations, map and shuffle, do a batch.
 #include <algorithm>
 #include <limits>
 #include <numeric>

@@ -1,3 +1,4 @@
+// Estimates of the seconds of tasks, from statements, earlier runs and running tasks.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -11,7 +12,7 @@
 namespace malleable::check {
 namespace test_task_estimates {
 
-// Phases of `tasks` tasks each, whose true mean is e^mean, told with an error and a shift, with
+// Phases of `tasks` tasks each, whose true mean is e^mean, stated with an error and a shift, with
 // scatter within and p: tasks finish in order, so that the slowest run beside the fewest.
 struct World {
   double scatter = 0.3, error = 0.5, shift = 0.0, p = 1.0;
@@ -63,7 +64,7 @@ TEST(phases_that_go_on_speak_for_others) {
   }
   estimates.show(kMap, shown[3], sort, {5.0, 0.01});
   const LogMean some = estimates.prior(kMap, {});
-  CHECK_NEAR(some.mean, 3.5, 0.1);  // the default says little beside them
+  CHECK_NEAR(some.mean, 3.5, 0.1);  // the default counts little beside them
   CHECK(some.variance < 0.2 * nothing.variance);
   // A run of the same program.
   CHECK(estimates.prior(kMap, sort).mean > some.mean + 0.3);
@@ -256,7 +257,7 @@ TEST(programs_differ_in_speedup) {
   CHECK_AT_MOST(estimates.scatter(kMap), 0.15, 0.0);  // around one p for both
 }
 
-// Tasks themselves show it where what is said explains little.
+// Tasks themselves show it where stated times explain little.
 TEST(the_speedup_does_not_hide_behind_wrong_sizes) {
   std::mt19937_64 random(8);
   TaskEstimates estimates;

@@ -1,3 +1,4 @@
+// Cells of time for FlowFlex, and the cost of a flow's work in each.
 #include "flow_instances.hpp"
 #include "malleable/kernel/time_cells.hpp"
 

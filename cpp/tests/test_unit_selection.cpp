@@ -1,3 +1,4 @@
+// The cheapest units (single slots for jobs) that fit.
 #include "instances.hpp"
 #include "malleable/kernel/unit_selection.hpp"
 

@@ -1,3 +1,4 @@
+// Unlock: planned maps that unlock more reduce work than maps are left, then jobs by work left.
 #include "malleable/policy/unlock.hpp"
 #include "slotted_instances.hpp"
 

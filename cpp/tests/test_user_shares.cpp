@@ -1,3 +1,4 @@
+// Slots of users, by priority and minimum, before those of jobs.
 #include <vector>
 
 #include "check.hpp"

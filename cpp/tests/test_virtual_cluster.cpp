@@ -1,3 +1,4 @@
+// Virtual reduces: the reduce tasks that each job would have left if they did not wait for maps.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -8,7 +9,7 @@
 namespace malleable::check {
 namespace test_virtual_cluster {
 
-// Jobs on 10 map and 5 reduce slots, or on 15 generic ones, told by their unfinished tasks.
+// Jobs on 10 map and 5 reduce slots, or on 15 generic ones, given by their unfinished tasks.
 struct Fixture {
   std::vector<std::int64_t> map_slots, reduce_slots, zero{0};
   std::vector<double> rate{1.0}, link{1e9}, arrival;
@@ -90,8 +91,8 @@ TEST(speed_follows_the_nodes) {
   CHECK_NEAR(f.machine.reduces(0), 88.0, 1e-9);
 }
 
-// Three reduce tasks use three of five slots, the next job the two that are left until somebody
-// looks: after 10 s the first is done, after 20 s the other has 20 - 2 - 5 tasks left.
+// Three reduce tasks use three of five slots, the next job the two that are left until the
+// next call: after 10 s the first is done, after 20 s the other has 20 - 2 - 5 tasks left.
 TEST(no_more_slots_than_tasks) {
   Fixture f(false);
   f.jobs({5, 5}, {3, 20});
@@ -138,7 +139,7 @@ TEST(never_behind_the_cluster) {
   CHECK_NEAR(f.machine.reduces(1), 5.0, 1e-9);
 }
 
-// s^(1/2) together, as the job's exponent says.
+// s^(1/2) together, by the job's exponent.
 TEST(speed_up_below_linear) {
   Fixture root(false);
   root.jobs({0}, {100});

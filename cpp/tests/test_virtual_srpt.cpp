@@ -1,3 +1,4 @@
+// SRPT (least work left first) in a virtual schedule that maps and reduces share freely.
 #include "malleable/kernel/virtual_srpt.hpp"
 #include "slotted_instances.hpp"
 

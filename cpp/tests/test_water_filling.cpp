@@ -1,3 +1,4 @@
+// Water-filling: one level of slots for all jobs, within minima and maxima.
 #include "malleable/kernel/water_filling.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"

@@ -1,3 +1,4 @@
+// The largest whole level of equal shares that fits.
 #include <algorithm>
 #include <vector>
 

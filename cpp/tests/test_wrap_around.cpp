@@ -1,3 +1,4 @@
+// Stage 3 of FlowFlex: slots of pseudo-jobs become slots of their jobs.
 #include <numeric>
 
 #include "flow_instances.hpp"
