@@ -1,6 +1,7 @@
 // Times the kernels of one epoch from C++, each as a ratio to std::sort of as many random doubles.
-// Usage: bench_core [jobs] [repeats]. Instances (a) and (b) of benchmarks/instances in spirit:
-// the same distributions, drawn by the standard library's generator.
+// Usage: bench_core [jobs] [repeats]. Work is log-normal. Instance (a): two slots a job, minima of
+// 1 and maxima of 1 to 64; (b): a tenth of a slot a job, without minima and maxima. These are the
+// distributions of benchmarks/instances, drawn by the standard library's generator.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
