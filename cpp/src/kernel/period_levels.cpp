@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <queue>
 
 #include "malleable/kernel/demand_bound.hpp"
 #include "malleable/model/tolerance.hpp"
@@ -16,86 +15,6 @@ namespace {
 // A level this close to the least one is good enough.
 constexpr double kSameLevel = 1e-4;
 constexpr int kLevels = 60;  // levels that are tested at most
-
-// Jobs by the period of their deadlines, and the choice of the jobs to give up.
-class GivingUp {
- public:
-  GivingUp(const Problem& problem, std::span<const PeriodicNeed> need,
-           std::span<const double> weight, std::span<std::uint8_t> given_up)
-      : problem_(problem), need_(need), weight_(weight), given_up_(given_up) {
-    for (std::size_t j = 0; j < need.size(); ++j) {
-      if (given_up[j] || !(need[j].total > 0.0)) continue;
-      events_.push_back({std::min(need[j].first, need[j].edge), j});
-      if (need[j].edge > need[j].first) events_.push_back({need[j].edge, j});
-      if (need[j].slope > 0.0) events_.push_back({need[j].edge - 1.0, j});
-    }
-    std::sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
-      return a.period != b.period ? a.period < b.period : a.job < b.job;
-    });
-  }
-
-  void run() {
-    std::size_t e = 0;
-    while (e < events_.size()) {
-      const double k = events_[e].period;
-      if (k > at_) make_fit(k - 1.0);
-      held_ += slope_ * (k - at_);
-      at_ = k;
-      for (; e < events_.size() && events_[e].period == k; ++e) count(events_[e].job, k);
-      make_fit(k);
-    }
-  }
-
- private:
-  struct Event {
-    double period;
-    std::size_t job;
-  };
-  struct Candidate {
-    double price;  // weight for a slot-period
-    std::size_t job;
-    bool operator<(const Candidate& other) const {  // the cheapest is on top
-      return price != other.price ? price > other.price : job < other.job;
-    }
-  };
-
-  double slope_at(std::size_t j, double k) const {
-    const PeriodicNeed& need = need_[j];
-    return k >= need.first && k < need.edge - 1.0 ? need.slope : 0.0;
-  }
-  // Counts what job j adds in period k, in which its need changes.
-  void count(std::size_t j, double k) {
-    if (given_up_[j]) return;
-    const PeriodicNeed& need = need_[j];
-    if (k == std::min(need.first, need.edge)) {
-      candidates_.push({weight_[j] / need.total, j});
-      held_ += need.at(k);
-      slope_ += slope_at(j, k);
-      return;
-    }
-    if (k == need.edge - 1.0 && need.slope > 0.0) slope_ -= need.slope;
-    if (k == need.edge) held_ += need.total - need.whole;
-  }
-  // Gives up jobs until the slots that the others need by period k fit.
-  void make_fit(double k) {
-    const auto held = [&] { return held_ + slope_ * (k - at_); };
-    while (held() > problem_.slots * (k + 1.0) * (1.0 + kRounding) && !candidates_.empty()) {
-      const std::size_t j = candidates_.top().job;
-      candidates_.pop();
-      given_up_[j] = 1;
-      held_ -= need_[j].at(at_);
-      slope_ -= slope_at(j, at_);
-    }
-  }
-
-  const Problem& problem_;
-  std::span<const PeriodicNeed> need_;
-  std::span<const double> weight_;
-  std::span<std::uint8_t> given_up_;
-  std::vector<Event> events_;
-  std::priority_queue<Candidate> candidates_;
-  double at_ = 0.0, held_ = 0.0, slope_ = 0.0;
-};
 
 }  // namespace
 
@@ -144,16 +63,13 @@ bool PeriodLevels::least(const Problem& problem, const Penalties& penalties, dou
 void PeriodLevels::give_up(const Problem& problem, const Penalties& penalties, double period,
                            std::span<const double> weight) {
   if (passes(problem, penalties, period, 0.0)) return;
-  const std::size_t n = problem.size();
-  std::vector<PeriodicNeed> need(n);
-  behind_.resize(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double work = problem.work[j], high = problem.high[j];
+  behind_.resize(problem.size());
+  for (std::size_t j = 0; j < behind_.size(); ++j) {
+    const double work = problem.work[j];
     behind_[j] = slot_periods(work, period) / weight[j];
-    given_up_[j] = !(work <= high * due_[j] * (1.0 + kAmple));
-    if (!given_up_[j] && due_[j] < kInfinity) need[j] = periodic_need(work, high, due_[j], period);
+    given_up_[j] = !(work <= problem.high[j] * due_[j] * (1.0 + kAmple));
   }
-  GivingUp(problem, need, weight, given_up_).run();
+  test_.give_up(problem, period, due_, weight, given_up_);
 }
 
 // Sets keys by deadlines; jobs that were given up come last, the least slot-periods for their

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <queue>
 
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/tolerance.hpp"
@@ -73,11 +74,39 @@ double PeriodicDemandTest::collect(const Problem& problem, double period,
     }
     const PeriodicNeed need = periodic_need(work, high, due[j], period);
     total += need.total;
-    if (need.whole > 0.0) events_.push_back({need.first, need.start, need.slope});
-    if (need.slope > 0.0) events_.push_back({need.edge - 1.0, 0.0, -need.slope});
-    if (need.total > need.whole) events_.push_back({need.edge, need.total - need.whole, 0.0});
+    const auto job = static_cast<Index>(j);
+    const bool begun = need.whole > 0.0;
+    if (begun) events_.push_back({need.first, need.start, need.slope, job, true});
+    if (need.slope > 0.0) events_.push_back({need.edge - 1.0, 0.0, -need.slope, job, false});
+    if (need.total > need.whole) {
+      events_.push_back({need.edge, need.total - need.whole, 0.0, job, !begun});
+    }
   }
   return total;
+}
+
+template <typename Counts, typename Less>
+bool PeriodicDemandTest::sweep(double slots, const Counts& counts, const Less& less) {
+  at_ = held_ = slope_ = 0.0;
+  const auto fits = [&](double k) {
+    while (held_ + slope_ * (k - at_) > slots * (k + 1.0) * (1.0 + kRounding)) {
+      if (!less()) return false;
+    }
+    return true;
+  };
+  for (std::size_t e = 0; e < events_.size();) {
+    const double k = events_[e].period;
+    if (k > at_ && !fits(k - 1.0)) return false;
+    held_ += slope_ * (k - at_);
+    at_ = k;
+    for (; e < events_.size() && events_[e].period == k; ++e) {
+      if (!counts(events_[e])) continue;
+      held_ += events_[e].jump;
+      slope_ += events_[e].slope;
+    }
+    if (!fits(k)) return false;
+  }
+  return true;
 }
 
 // Whether the needs of all jobs fit into the slots up to each period.
@@ -97,24 +126,38 @@ bool PeriodicDemandTest::may_meet(const Problem& problem, double period,
     collect(problem, period, due, last);
   }
   sort_events(last);
-  double at = 0.0, held = 0.0, slope = 0.0;
-  const auto fits = [&](double k, double count) {
-    return count <= problem.slots * (k + 1.0) * (1.0 + kRounding);
+  return sweep(problem.slots, [](const Event&) { return true; }, [] { return false; });
+}
+
+void PeriodicDemandTest::give_up(const Problem& problem, double period, std::span<const double> due,
+                            std::span<const double> weight, std::span<std::uint8_t> given_up) {
+  open_.assign(due.begin(), due.end());
+  for (std::size_t j = 0; j < due.size(); ++j) open_[j] = given_up[j] ? kInfinity : due[j];
+  collect(problem, period, open_, kInfinity);
+  sort_events(kInfinity);
+  const auto need_of = [&](Index j) {
+    return periodic_need(problem.work[j], problem.high[j], due[j], period);
   };
-  for (std::size_t e = 0; e < events_.size();) {
-    const double k = events_[e].period;
-    if (k > at) {
-      if (!fits(k - 1.0, held + slope * (k - 1.0 - at))) return false;
-      held += slope * (k - at);
-      at = k;
-    }
-    for (; e < events_.size() && events_[e].period == k; ++e) {
-      held += events_[e].jump;
-      slope += events_[e].slope;
-    }
-    if (!fits(k, held)) return false;
-  }
-  return true;
+  using Candidate = std::pair<double, Index>;  // weight for a slot-period; job
+  const auto dearer = [](const Candidate& a, const Candidate& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  };
+  std::priority_queue<Candidate, std::vector<Candidate>, decltype(dearer)> candidates(dearer);
+  const auto counts = [&](const Event& event) {
+    const Index j = event.job;
+    if (event.first) candidates.push({weight[j] / need_of(j).total, j});
+    return given_up[j] == 0;
+  };
+  sweep(problem.slots, counts, [&] {
+    if (candidates.empty()) return false;
+    const Index j = candidates.top().second;
+    candidates.pop();
+    const PeriodicNeed need = need_of(j);
+    given_up[j] = 1;
+    held_ -= need.at(at_);
+    if (at_ >= need.first && at_ < need.edge - 1.0) slope_ -= need.slope;
+    return true;
+  });
 }
 
 }  // namespace malleable

@@ -13,8 +13,11 @@
 // is linear in k between these events, so only events and the periods before them are tested.
 // Minima are left out, which makes the test weaker.
 //
+// If not all deadlines can be met, jobs are given up where the sum is too large, the one with the
+// least weight for its slot-periods first.
+//
 // For J jobs O(J) a test if slots are busy for fewer periods than there are jobs, otherwise O(J log
-// J). Not from a paper.
+// J), as for giving up. Not from a paper.
 #pragma once
 
 #include <cstdint>
@@ -52,21 +55,32 @@ class PeriodicDemandTest {
  public:
   // Whether a loop with this period may meet these deadlines (from problem.now, may be infinite).
   bool may_meet(const Problem& problem, double period, std::span<const double> due);
+  // Gives up more jobs until it may meet the deadlines of the others. Each of these can end in time
+  // alone.
+  void give_up(const Problem& problem, double period, std::span<const double> due,
+               std::span<const double> weight, std::span<std::uint8_t> given_up);
 
  private:
   struct Event {
     double period;  // whole
     double jump;    // extra slot-periods from this event on
     double slope;   // extra slot-periods a period after it
+    Index job;
+    bool first;  // of its job
   };
   // Collects the needs of jobs up to period `last`; returns the sum of all needs in the end, or
   // infinity if one job cannot end in time.
   double collect(const Problem& problem, double period, std::span<const double> due, double last);
   void sort_events(double last);
+  // Adds up the needs of the events that counts(event), as long as they fit. If they do not, less()
+  // says whether it could make them fewer.
+  template <typename Counts, typename Less>
+  bool sweep(double slots, const Counts& counts, const Less& less);
 
   std::vector<Event> events_, sorted_;
-  std::vector<double> periods_;
+  std::vector<double> periods_, open_;
   std::vector<std::size_t> places_;
+  double at_ = 0.0, held_ = 0.0, slope_ = 0.0;  // in a sweep: the period, the needs, their slope
 };
 
 }  // namespace malleable
