@@ -12,50 +12,6 @@ namespace malleable {
 // are left over: units (single slots) go to the job that saves most seconds, weighted, by one more.
 namespace {
 
-// Prices of seconds saved by one more slot than s, for any speed-up r(s): 1 / (v w (1/r(s) - 1/r(s
-// + 1))), where w is a job's work and v its value of ending a second earlier. They never fall,
-// because rates are concave.
-class SecondsSaved {
- public:
-  // `jobs`: rows of the speed-ups.
-  SecondsSaved(const SpeedupView& speedup, std::span<const std::size_t> jobs,
-               std::span<const double> scale, std::span<const double> low,
-               std::span<const double> high)
-      : speedup_(speedup), gaining_(jobs), scale_(scale), low_(low), high_(high) {}
-
-  double price(std::size_t j, double s) const {
-    const double now = speedup_.at(gaining_[j], s), more = speedup_.at(gaining_[j], s + 1.0);
-    const double saved = scale_[j] * ((more - now) / (now * more));
-    return saved > kTiny ? 1.0 / saved : kInfinity;
-  }
-  double count(std::size_t j, double x) const {
-    // the last slot that is bought, and the first that is not
-    double below = low_[j], above = high_[j];
-    if (below == above || price(j, above - 1.0) <= x) return above;
-    if (price(j, below) > x) return below;
-    while (above - below > 1.0) {
-      const double middle = below + std::floor((above - below) / 2.0);
-      (price(j, middle - 1.0) <= x ? below : above) = middle;
-    }
-    return below;
-  }
-  double total(double x, std::size_t first, std::size_t end) const {
-    double sum = 0.0;
-    for (std::size_t j = first; j < end; ++j) sum += count(j, x);
-    return sum;
-  }
-  void fewest(std::span<double> out) const { std::copy(low_.begin(), low_.end(), out.begin()); }
-  void counts(double x, std::size_t first, std::span<double> out) const {
-    for (std::size_t k = 0; k < out.size(); ++k) out[k] = count(first + k, x);
-  }
-  double dearest() const { return 1e300; }
-
- private:
-  const SpeedupView& speedup_;
-  std::span<const std::size_t> gaining_;
-  std::span<const double> scale_, low_, high_;
-};
-
 // The same as slot_periods(), for many jobs.
 MALLEABLE_VECTOR_CLONES
 void count_periods(const double* work, double period, std::size_t n, double* periods) {
@@ -80,6 +36,8 @@ void mark_gaining(const double* work, const double* worth, const double* slots, 
     gains[j] = (room & ends & (worth[j] > 0.0)) ? 1.0 : 0.0;
   }
 }
+
+constexpr double kAnyGain = 1e300;  // a price that any gain is worth
 
 // The fewest slots, at most `most`, that do the work within the period.
 double fewest_slots(const SpeedupView& speedup, std::size_t j, double work, double period,
@@ -162,9 +120,18 @@ double LeftOverSlots::hand_out(const PeriodicJobs& jobs, std::span<double> slots
   const double capacity = left + used;
   given_.assign(low_.begin(), low_.end());
   if (curved) {
-    const SecondsSaved cost(jobs.speedup, gaining_, scale_, low_, high_);
+    // The price of the seconds that one more slot than s saves: 1 / (v w (1/r(s) - 1/r(s + 1))),
+    // where w is the job's work and v its value of ending a second earlier. It never falls, because
+    // rates are concave.
+    const auto price = [&](std::size_t k, double s) {
+      const std::size_t j = gaining_[k];
+      const double now = jobs.speedup.at(j, s), more = jobs.speedup.at(j, s + 1.0);
+      const double saved = scale_[k] * ((more - now) / (now * more));
+      return saved > kTiny ? 1.0 / saved : kInfinity;
+    };
+    const ByHalving cost(price, kAnyGain, low_, high_);
     for (std::size_t k = 0; k < gaining_.size(); ++k) {
-      cheapest = std::min(cheapest, cost.price(k, low_[k]));
+      cheapest = std::min(cheapest, price(k, low_[k]));
     }
     most = cost.total(cost.dearest(), 0, gaining_.size());
     select_units(cost, high_, capacity, used, most, cheapest, given_, units_);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,6 +43,48 @@ class ClosedForm {
 
  private:
   std::span<const double> scale_, low_, high_;
+};
+
+// The least whole number in [from, to) with a property that all larger numbers then have, too; or
+// `to`. Fewer rounds than a double has bits.
+template <typename Property>
+double first_where(double from, double to, Property holds) {
+  while (from < to) {
+    const double middle = std::floor(from + (to - from) / 2.0);
+    if (holds(middle)) {
+      to = middle;
+    } else {
+      from = middle + 1.0;
+    }
+  }
+  return from;
+}
+
+// Units with any price that does not fall along a job's units.
+template <typename Price>
+class ByHalving {
+ public:
+  ByHalving(Price price, double dearest, std::span<const double> low, std::span<const double> high)
+      : price_(price), dearest_(dearest), low_(low), high_(high) {}
+  double count(double x, std::size_t j) const {
+    return first_where(low_[j], high_[j], [&](double s) { return !(price_(j, s) <= x); });
+  }
+  void fewest(std::span<double> out) const { std::copy(low_.begin(), low_.end(), out.begin()); }
+  double total(double x, std::size_t first, std::size_t end) const {
+    double sum = 0.0;
+    for (std::size_t j = first; j < end; ++j) sum += count(x, j);
+    return sum;
+  }
+  void counts(double x, std::size_t first, std::span<double> out) const {
+    for (std::size_t k = 0; k < out.size(); ++k) out[k] = count(x, first + k);
+  }
+  double price(std::size_t j, double s) const { return price_(j, s); }
+  double dearest() const { return dearest_; }
+
+ private:
+  Price price_;
+  double dearest_;
+  std::span<const double> low_, high_;
 };
 
 // Orders doubles as integers, so that bisection takes at most 64 steps at any scale.
