@@ -71,7 +71,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     return exclusively(
         [&] {
           check_version(version, "plan");
-          Plan plan = epoch_.looped() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
+          Plan plan = plan_decided(epoch_, poll_signals);
           std::vector<double> paid;
           for (std::size_t j = 0; j < plan.completion.size(); ++j) {
             paid.push_back(epoch_.planned_penalties()(j, plan.completion[j]));
@@ -132,8 +132,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   std::optional<std::pair<double, double>> assess(std::uint64_t version) {
     return exclusively([&]() -> std::optional<std::pair<double, double>> {
       check_version(version, "value");
-      const std::optional<Epoch::Assessment> found =
-          epoch_.looped() ? assess_decided(epoch_, poll_signals) : epoch_.assess();
+      const auto found = assess_decided(epoch_, poll_signals);
       if (!found) return std::nullopt;
       return std::pair(found->value, found->lower_bound);
     });

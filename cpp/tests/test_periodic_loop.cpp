@@ -59,6 +59,16 @@ TEST(a_job_without_work_ends_when_it_comes) {
   CHECK_NEAR(loop.completion()[1], 2.0, 1e-12);
 }
 
+// Ten jobs' work comes in each period for four slots, and then nothing comes.
+TEST(decisions_that_report_overload_are_counted) {
+  Table table;
+  for (int j = 0; j < 100; ++j) table.add(10.0, 0, 4, 1.0, kInfinity, static_cast<double>(j));
+  PeriodicLoop loop = loop_of(table, 4, {.period = 1.0});
+  CHECK(loop.advance(kInfinity));
+  CHECK(loop.totals().overloaded > 0);
+  CHECK(loop.totals().overloaded < loop.totals().calls);
+}
+
 // After an exception of a poll the loop can go on.
 TEST(it_goes_on_after_an_interrupt) {
   Table table;

@@ -194,9 +194,7 @@ void decide(Epoch& of, double now, const std::int64_t* slots, double period,
   }
   if (to.value == nullptr && to.lower_bound == nullptr) return;
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  const Epoch::Assessment found =
-      of.looped() ? assess_decided(of).value_or(Epoch::Assessment{kUnknown, kUnknown})
-                  : of.assess();
+  const auto found = assess_decided(of).value_or(Epoch::Assessment{kUnknown, kUnknown});
   if (to.value != nullptr) *to.value = found.value;
   if (to.lower_bound != nullptr) *to.lower_bound = found.lower_bound;
 }

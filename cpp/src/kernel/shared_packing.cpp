@@ -26,6 +26,25 @@ void keep_rows(std::vector<T>& column, std::span<const Index> rows) {
 
 }  // namespace
 
+void share_in_order(const Problem& problem, std::span<const Index> order, std::span<double> slots) {
+  double free = problem.slots;
+  std::fill(slots.begin(), slots.end(), 0.0);
+  if (!problem.gang) {
+    for (std::size_t k = 0; k < problem.size(); ++k) {
+      slots[k] = problem.work[k] > 0.0 ? problem.low[k] : 0.0;
+      free -= slots[k];
+    }
+  }
+  for (const Index k : order) {
+    if (free <= 0.0) break;
+    const double least = problem.gang ? std::max(1.0, problem.low[k]) : 0.0;
+    if (problem.work[k] == 0.0 || least > free) continue;
+    const double more = std::min(problem.high[k] - slots[k], free);
+    slots[k] += more;
+    free -= more;
+  }
+}
+
 void SharedPacking::load(const Problem& problem, const Rule& rule) {
   const std::size_t n = problem.size();
   left_ = problem;
@@ -85,22 +104,7 @@ void SharedPacking::split_by_shares(std::span<double> slots) {
     water_filling_.allocate(left_, share_, slots);
     return;
   }
-  double free = left_.slots;
-  std::fill(slots.begin(), slots.end(), 0.0);
-  if (!left_.gang) {
-    for (std::size_t k = 0; k < left_.size(); ++k) {
-      slots[k] = left_.work[k] > 0.0 ? left_.low[k] : 0.0;
-      free -= slots[k];
-    }
-  }
-  for (const Index k : order_) {
-    if (free <= 0.0) break;
-    const double least = left_.gang ? std::max(1.0, left_.low[k]) : 0.0;
-    if (left_.work[k] == 0.0 || least > free) continue;
-    const double more = std::min(left_.high[k] - slots[k], free);
-    slots[k] += more;
-    free -= more;
-  }
+  share_in_order(left_, order_, slots);
 }
 
 // Removes ended jobs from the columns, so that a round costs only the remaining jobs.

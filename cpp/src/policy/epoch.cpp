@@ -12,11 +12,44 @@
 namespace malleable {
 namespace {
 
-void check_held(const EpochOptions& options, double period) {
-  check_amount("period", period, kWeightRange);
-  if (options.predictable && period > 0.0) {
-    throw FieldError("period", period, "ends are promised by loops without a period only");
+// What options, present jobs and a call ask for, and what does not go together.
+constexpr unsigned kAsksPredictable = 1, kAsksUnknown = 2, kAsksStarts = 4, kAsksGang = 8,
+                   kAsksRestart = 16, kAsksProgram = 32, kAsksCustom = 64, kAsksPeriod = 128,
+                   kAsksSearch = 256, kAsksOtherPolicy = 512, kAsksUnsteady = 1024;
+struct Apart {
+  unsigned one, other;
+  const char* message;
+};
+constexpr Apart kApart[] = {
+    {kAsksSearch, kAsksOtherPolicy, "hysteresis and effort apply to the policy flex only"},
+    {kAsksPredictable, kAsksUnsteady,
+     "predictable: needs the policy flex and a sum of response, completion, stretch or lateness"},
+    {kAsksPredictable, kAsksSearch | kAsksPeriod,
+     "predictable: goes without effort, hysteresis and period"},
+    {kAsksPredictable, kAsksStarts, "predictable: goes without jobs that wait to start"},
+    {kAsksUnknown, kAsksPredictable | kAsksStarts,
+     "sizes: unknown ones go without predictable and jobs that wait to start"},
+    {kAsksGang, kAsksStarts, "min_mode: gang goes without jobs that wait to start"},
+    {kAsksProgram, kAsksStarts, "program: goes without jobs that wait to start"},
+    {kAsksCustom, kAsksStarts, "kind: custom goes without jobs that wait to start"},
+    {kAsksRestart, kAsksStarts, "restart: goes without jobs that wait to start"},
+    {kAsksRestart, kAsksPredictable, "restart: goes without predictable"},
+};
+
+// What is wrong with these together; null: nothing.
+const char* wrong_with(unsigned asked) {
+  for (const Apart& row : kApart) {
+    if ((asked & row.one) && (asked & row.other)) return row.message;
   }
+  return nullptr;
+}
+void check_together(unsigned asked) {
+  if (const char* wrong = wrong_with(asked)) throw std::invalid_argument(wrong);
+}
+
+[[noreturn]] void throw_wrong_kind(Kind kind, std::size_t j, const char* wrong) {
+  throw std::invalid_argument("kind[" + std::to_string(j) + "] = " + info(kind).name + ": " +
+                              wrong);
 }
 
 }  // namespace
@@ -27,14 +60,9 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) {
   validate_capacity(slots);
   check_amount("hysteresis", options.hysteresis, kWeightRange);
   check_amount("period", options.period, kWeightRange);
-  const Policy& policy = find_policy(options.policy);
-  if (!policy.promises.follows_objective && (options.hysteresis > 0.0 || options.effort)) {
-    throw std::invalid_argument("hysteresis and effort apply to the policy flex only");
-  }
-  if (options.predictable) Promised::check(options);
-  if (options.unknown && (options.predictable || options.min_mode == MinMode::kStart)) {
-    throw std::invalid_argument("sizes: unknown ones go without predictable and min_mode start");
-  }
+  if (options.predictable) check_amount("predictable", *options.predictable, kRateRange);
+  const bool follows = find_policy(options.policy).promises.follows_objective;
+  check_together(asked() | (follows ? 0 : kAsksOtherPolicy));
   at_.look_up();
   if (options.min_mode == MinMode::kStart) begin_start();
   // With equal shares, and of unknown sizes, the oldest job is first.
@@ -43,14 +71,9 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) {
 
 // Jobs have start conditions from now on.
 void Epoch::begin_start() {
-  Start::check(at_.options);
   start_ = std::make_unique<Start>(at_.slots, at_.options);
   keys_.reset();
   for (std::size_t row = 0; row < size(); ++row) start_->come();
-}
-
-void Epoch::expect_no_arrivals() {
-  start_ ? start_->expect_nobody() : periodic_.expect_no_arrivals();
 }
 
 std::vector<std::int64_t> Epoch::take_oversized() {
@@ -63,17 +86,38 @@ void Epoch::check_clock(double now, double period) {
                    "too short: the clock does not move by it at now = " + std::to_string(now));
 }
 
-void Epoch::check_kind(Kind own, std::size_t j, const JobsView& jobs) const {
+// What the options and the present jobs ask for.
+unsigned Epoch::asked() const {
+  const EpochOptions& o = at_.options;
+  const std::pair<bool, unsigned> found[] = {
+      {o.predictable.has_value(), kAsksPredictable},
+      {o.unknown, kAsksUnknown},
+      {start_ || o.min_mode == MinMode::kStart, kAsksStarts},
+      {at_.gang(), kAsksGang},
+      {!at_.jobs.restart.empty(), kAsksRestart},
+      {!programs_.empty(), kAsksProgram},
+      {at_.jobs.count(Kind::kCustom) > 0, kAsksCustom},
+      {o.period > 0.0, kAsksPeriod},
+      {o.hysteresis > 0.0 || o.effort, kAsksSearch},
+      {!at_.flex() || !at_.sums() || !info(o.kind).steady, kAsksUnsteady},
+  };
+  unsigned all = 0;
+  for (const auto& [asks, what] : found) all |= asks ? what : 0;
+  return all;
+}
+
+// What a kind of a job asks for.
+unsigned Epoch::asked_by(Kind own, std::size_t j, const JobsView& jobs) const {
   const KindInfo& kind = info(own);
   if (kind.needs_deadline) check_needed_deadline(own, j, jobs.deadline[j]);
-  const char* wrong = kind.custom && !at_.custom ? "needs a penalty function"
-                      : at_.options.predictable && !kind.steady
-                          ? "ends are promised for response, completion, stretch and lateness"
-                      : kind.custom && (starts() || !jobs.min_mode.empty())
-                          ? "goes without jobs that wait to start"
-                          : nullptr;
-  if (wrong == nullptr) return;
-  throw std::invalid_argument("kind[" + std::to_string(j) + "] = " + kind.name + ": " + wrong);
+  if (kind.custom && !at_.custom) {
+    throw_wrong_kind(own, j, "needs a penalty function");
+  }
+  return (kind.custom ? kAsksCustom : 0) | (kind.steady ? 0 : kAsksUnsteady);
+}
+
+void Epoch::check_restart(const RestartView& restart) const {
+  if (restart.given()) check_together(asked() | kAsksRestart);
 }
 
 // Updates the data derived from a row's columns.
@@ -82,44 +126,22 @@ void Epoch::refresh(std::size_t row) {
   if (keys_) keys_->changed(at_, row);
 }
 
-void Epoch::check_restart(const RestartView& restart) const {
-  if (!restart.given()) return;
-  if (at_.options.predictable) throw std::invalid_argument("restart: goes without predictable");
-  if (start_) throw std::invalid_argument("restart: goes without jobs that wait to start");
-}
-
-// Whether these are the first jobs with a start condition; throws if the options do not allow it.
-bool Epoch::check_start(const JobsView& jobs, std::span<const std::int64_t> programs) const {
-  const bool given = std::find(jobs.min_mode.begin(), jobs.min_mode.end(),
-                               static_cast<std::int64_t>(MinMode::kStart)) != jobs.min_mode.end();
-  if (!given && !start_) return false;
-  if (at_.options.unknown) throw std::invalid_argument("sizes: unknown ones do not wait to start");
-  Start::check(at_.options);
-  if (!programs.empty() || !programs_.empty()) {
-    throw std::invalid_argument("program: goes without jobs that wait to start");
-  }
-  if (!at_.jobs.restart.empty() || jobs.restart.given()) {
-    throw std::invalid_argument("restart: goes without jobs that wait to start");
-  }
-  if (at_.jobs.count(Kind::kCustom) > 0) {
-    throw std::invalid_argument("min_mode: jobs of kind custom do not wait to start");
-  }
-  return !start_;
-}
-
 std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
                         std::span<const std::int64_t> programs) {
   SpeedupColumns spare;
   Programs::check(given, programs);
-  check_restart(given.restart);
-  const bool begins = check_start(given, programs);
   const JobsView jobs = programs_.learnt(given, programs, at_.slots, spare);
-  if (!kinds.empty() && kinds.size() != jobs.size()) {
-    throw std::invalid_argument("kind has " + counted(kinds.size(), "entry", "entries") +
-                                " but work has " + std::to_string(jobs.size()));
-  }
+  if (!kinds.empty()) check_length("kind", kinds.size(), jobs.size(), "work");
+  const bool begins =
+      !start_ && std::ranges::count(jobs.min_mode, static_cast<std::int64_t>(MinMode::kStart)) > 0;
+  unsigned all = asked() | (begins ? kAsksStarts : 0) | (given.restart.given() ? kAsksRestart : 0) |
+                 (programs.empty() ? 0 : kAsksProgram);
+  check_together(all);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    check_kind(kinds.empty() ? at_.options.kind : kinds[j], j, jobs);
+    const Kind kind = kinds.empty() ? at_.options.kind : kinds[j];
+    const unsigned before = std::exchange(all, all | asked_by(kind, j, jobs));
+    const char* const wrong = all == before ? nullptr : wrong_with(all);
+    if (wrong != nullptr) throw_wrong_kind(kind, j, wrong);
   }
   const std::size_t first = at_.jobs.rows();
   const std::int64_t first_id = at_.jobs.next_id();
@@ -244,7 +266,10 @@ void Epoch::check_come(double now) const {
 
 void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
   if (slots) validate_capacity(*slots);
-  if (period) check_held(at_.options, *period);
+  if (period) check_amount("period", *period, kWeightRange);
+  const bool held_now = period.value_or(0.0) > 0.0;
+  const char* const wrong = held_now ? wrong_with(asked() | kAsksPeriod) : nullptr;
+  if (wrong != nullptr) throw FieldError("period", *period, wrong);
   check_now(now, at_.now);
   check_come(now);
   const double held = period.value_or(at_.options.period);
@@ -309,7 +334,7 @@ void Epoch::choose() {
   } else if (at_.slots == 0) {
     rule_ = "no slots";
     decide_nothing();
-  } else if (at_.started && StartShares::applies(at_) && shares_.decide(at_)) {
+  } else if (at_.options.started && StartShares::applies(at_) && shares_.decide(at_)) {
     rule_ = "gains";
   } else if (at_.period > 0.0) {
     rule_ = "period";
@@ -318,7 +343,7 @@ void Epoch::choose() {
     rule_ = "promised";
     promised_.decide(at_, instance_);
   } else if (keys_ && keys_->applies(at_) && keys_->decide(at_)) {
-    rule_ = keys_->name();
+    rule_ = keys_->name;
     by_key_ = keys_->orders();
     if (!by_key_) instance_.order.clear();
   } else if (equal_.decide(at_)) {
@@ -348,26 +373,23 @@ void Epoch::recall() {
   }
 }
 
-void Epoch::check_looped() const {
-  if (!looped()) return;
-  throw std::invalid_argument(
-      held()   ? "period = " + std::to_string(at_.period) +
-                     ": what follows a decision that is held depends on its loop"
-      : start_ ? "min_mode = start: what follows a decision depends on its loop"
-      : at_.options.predictable
-          ? "predictable: what follows a decision that tells ends depends on its loop"
-          : "restart: what follows a decision whose changes cost time depends on its loop");
+// Throws if later calls decide what follows: with a period, with promised ends, if jobs wait to
+// start, and if changes cost time.
+void Epoch::recall_whole() {
+  if (looped()) {
+    throw std::invalid_argument("what follows this decision depends on its loop (rule " + rule_ +
+                                ", period = " + std::to_string(at_.period) + ")");
+  }
+  recall();
 }
 
 Plan Epoch::plan() {
-  check_looped();
-  recall();
+  recall_whole();
   return instance_.plan(at_);
 }
 
 Epoch::Assessment Epoch::assess() {
-  check_looped();
-  recall();
+  recall_whole();
   return instance_.assess(at_);
 }
 

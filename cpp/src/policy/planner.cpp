@@ -11,16 +11,21 @@
 
 namespace malleable {
 
-void Planner::plan(const JobsView& jobs, const Penalties& penalties, const Request& request,
-                   Plan& plan) {
-  validate_slots(request.slots);
+void Planner::check(const JobsView& jobs, const Penalties& penalties, std::int64_t slots,
+                    double now) {
+  validate_slots(slots);
   if (penalties.size() != jobs.size()) {
     throw std::invalid_argument("penalties and jobs differ in length");
   }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (jobs.arrival[j] <= request.now) continue;
-    throw FieldError("arrival", j, jobs.arrival[j], "after now = " + std::to_string(request.now));
+    if (jobs.arrival[j] <= now) continue;
+    throw FieldError("arrival", j, jobs.arrival[j], "after now = " + std::to_string(now));
   }
+}
+
+void Planner::plan(const JobsView& jobs, const Penalties& penalties, const Request& request,
+                   Plan& plan) {
+  check(jobs, penalties, request.slots, request.now);
   problem_.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, request.slots,
                  request.now, request.min_mode);
   if (jobs.speedup.curved()) {

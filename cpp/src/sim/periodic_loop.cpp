@@ -24,26 +24,11 @@ constexpr std::size_t kMostTried = 64;  // most gangs that are tried for slots t
 
 // The jobs of rows `first` to `first + count`.
 JobsView rows_of(const JobsView& jobs, std::size_t first, std::size_t count) {
-  const auto part = [&](auto column) {
-    return column.empty() ? column : column.subspan(first, count);
-  };
-  const auto offsets = [&](auto column) {
-    return column.empty() ? column : column.subspan(first, count + 1);
-  };
-  JobsView some;
-  some.arrival = part(jobs.arrival);
-  some.weight = part(jobs.weight);
-  some.deadline = part(jobs.deadline);
-  some.original = part(jobs.original);
-  some.sla = {offsets(jobs.sla.offset), jobs.sla.time, jobs.sla.penalty};
-  some.work = part(jobs.work);
-  some.min_slots = part(jobs.min_slots);
-  some.max_slots = part(jobs.max_slots);
-  some.speedup = {part(jobs.speedup.exponent), offsets(jobs.speedup.offset), jobs.speedup.rate};
-  some.min_mode = part(jobs.min_mode);
-  some.preferred = part(jobs.preferred);
-  some.restart = {part(jobs.restart.any), part(jobs.restart.grow), part(jobs.restart.shrink),
-                  part(jobs.restart.slot)};
+  JobsView some = jobs;
+  some.work = jobs.work.subspan(first, count);
+  JobColumns::each(some, [&](const char*, auto& column, std::size_t rows, bool) {
+    if (rows != kAnyLength && !column.empty()) column = column.subspan(first, rows);
+  });
   return some;
 }
 
@@ -203,25 +188,33 @@ void PeriodicLoop::note_promised() {
   for (std::size_t k = 0; k < ends.size(); ++k) promised_[row_of(epoch_.ids()[k])] = ends[k];
 }
 
+// Counts the slots that a job held until a call, idle ones from its end on.
+void PeriodicLoop::count_held(const Running& job, double call) {
+  const auto slots = static_cast<double>(job.slots);
+  keep_piece(job, std::min(job.end, call));
+  totals_.held += slots * (call - job.from);
+  totals_.idle += slots * std::max(0.0, call - job.end);
+}
+
+void PeriodicLoop::end(const Running& job, double time) {
+  left_[job.row] = 0.0;
+  completion_[job.row] = time;
+  ++ended_count_;
+  gone_.push_back(job.id);
+}
+
 // Holds the slots until the next call.
 void PeriodicLoop::pass_period() {
   for (const Running& job : running_) {
-    const std::size_t row = job.row;
-    const double until = std::min(job.end, next_), slots = static_cast<double>(job.slots);
     const double rest = job.end > next_ ? left_after(job, next_) : 0.0;
-    keep_piece(job, until);
-    totals_.held += slots * (next_ - job.from);
-    if (rest > kRounding * jobs_.work[row]) {
-      left_[row] = rest;
+    count_held(job, next_);
+    if (rest > kRounding * jobs_.work[job.row]) {
+      left_[job.row] = rest;
       ran_.push_back(job.id);
-      seen_.push_back(std::max(0.0, believed_[row] - (jobs_.work[row] - rest)));
-      continue;
+      seen_.push_back(std::max(0.0, believed_[job.row] - (jobs_.work[job.row] - rest)));
+    } else {
+      end(job, std::min(job.end, next_));
     }
-    left_[row] = 0.0;
-    completion_[row] = until;
-    ++ended_count_;
-    gone_.push_back(job.id);
-    totals_.idle += slots * (next_ - until);
   }
 }
 
@@ -243,24 +236,16 @@ double PeriodicLoop::call_after(double time) const {
 
 // Ends a job before a call; returns its slots, which are free from then on.
 double PeriodicLoop::end_before(Running& job, double call) {
-  const auto slots = static_cast<double>(job.slots);
-  keep_piece(job, job.end);
-  totals_.held += slots * (call - job.from);
-  totals_.idle += slots * (call - job.end);
-  left_[job.row] = 0.0;
-  completion_[job.row] = job.end;
-  ++ended_count_;
-  gone_.push_back(job.id);
-  job.slots = 0;
-  return slots;
+  count_held(job, call);
+  end(job, job.end);
+  return static_cast<double>(std::exchange(job.slots, 0));
 }
 
 // Returns the slots that a job cannot use in its last period, which are free from the start of that
 // period.
 double PeriodicLoop::trim(Running& job, double call) {
   const double left = left_after(job, call), slots = static_cast<double>(job.slots);
-  keep_piece(job, call);
-  totals_.held += slots * (call - job.from);
+  count_held(job, call);
   const double kept =
       std::max(slot_periods(left, options_.period), static_cast<double>(jobs_.min_slots[job.row]));
   left_[job.row] = left;
@@ -297,9 +282,7 @@ bool PeriodicLoop::give(std::int64_t id, double call, double& free) {
   const auto least = static_cast<double>(jobs_.min_slots[row]);
   if (epoch_.options().min_mode == MinMode::kGang && all < least) return false;
   if (runs) {
-    Running& job = running_[place];
-    keep_piece(job, call);
-    totals_.held += held * (call - job.from);
+    count_held(running_[place], call);
     left_[row] = left;
   } else {
     place_[row] = running_.size();
@@ -369,6 +352,7 @@ bool PeriodicLoop::advance(double until) {
       if (!decided_) epoch_.decide_at(now, options_.knows_period ? options_.period : 0.0);
       decided_ = false;
       ++totals_.calls;
+      totals_.overloaded += epoch_.overloaded() ? 1 : 0;
       jobs_looked_at_ += static_cast<double>(epoch_.size()) + kCallCost;
       list_running(now);
       note_promised();

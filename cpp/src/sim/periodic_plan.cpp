@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
-#include <string>
 
-#include "malleable/model/error.hpp"
 #include "malleable/policy/finish_plan.hpp"
+#include "malleable/policy/planner.hpp"
 #include "malleable/policy/registry.hpp"
 #include "malleable/sim/periodic_loop.hpp"
 
@@ -80,20 +78,14 @@ Plan follow(Epoch& epoch, const std::function<void()>& poll, bool quick) {
 
 Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
                    const PeriodicPlanRequest& request) {
-  validate_slots(request.slots);
-  if (penalties.size() != jobs.size()) {
-    throw std::invalid_argument("penalties and jobs differ in length");
-  }
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (jobs.arrival[j] <= request.now) continue;
-    throw FieldError("arrival", j, jobs.arrival[j], "after now = " + std::to_string(request.now));
-  }
+  Planner::check(jobs, penalties, request.slots, request.now);
   const double period = request.epoch.period;
   Epoch::check_clock(request.now, period);
   const auto looped = [&](bool expects) {
-    Epoch epoch(request.slots, request.epoch);
+    EpochOptions options = request.epoch;
+    options.expects = expects;
+    Epoch epoch(request.slots, options);
     epoch.set_penalty(request.custom);
-    if (!expects) epoch.expect_no_arrivals();
     PeriodicLoop loop(
         std::move(epoch),
         {.period = period, .start = request.now, .pieces = true, .exact = kExactPlan});
@@ -117,10 +109,11 @@ Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
 }
 
 Plan plan_decided(Epoch& epoch, const std::function<void()>& poll) {
-  return follow(epoch, poll, false);
+  return epoch.looped() ? follow(epoch, poll, false) : epoch.plan();
 }
 
 std::optional<Epoch::Assessment> assess_decided(Epoch& epoch, const std::function<void()>& poll) {
+  if (!epoch.looped()) return epoch.assess();
   if (epoch.size() > kMostAssessed) return std::nullopt;
   const Plan plan = follow(epoch, poll, true);
   return Epoch::Assessment{plan.value, plan.lower_bound};

@@ -26,6 +26,10 @@
 
 namespace malleable {
 
+// Minima, then all that is left down the order: each job up to its maximum; a gang gets at least
+// its minimum or nothing. Jobs without work get nothing.
+void share_in_order(const Problem& problem, std::span<const Index> order, std::span<double> slots);
+
 class SharedPacking {
  public:
   struct Rule {

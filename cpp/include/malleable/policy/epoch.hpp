@@ -44,17 +44,8 @@ class alignas(kLine) Epoch {
   // The penalty of jobs of kind custom, called with their ids. It is not part of the state: set it
   // again after loading.
   void set_penalty(CustomPenalty custom) { at_.custom = custom; }
-  // Says that no jobs will come; otherwise decisions with a period expect jobs as they came before.
-  // Not part of the state.
-  void expect_no_arrivals();
   // From now on callers say the work left; it starts from the guesses. Not part of the state.
   void know_sizes() { at_.options.unknown = false; }
-  // Says that all jobs have started: minima count even if the policy ignores them. Not part of the
-  // state.
-  void serve_started() {
-    at_.ignores_minima = false;
-    at_.started = true;
-  }
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
   // default); returns the first of their consecutive ids. Throws before anything changes.
@@ -161,11 +152,11 @@ class alignas(kLine) Epoch {
   void state(State& s);
 
  private:
-  void check_kind(Kind kind, std::size_t j, const JobsView& jobs) const;
-  void check_come(double now) const;
-  void check_looped() const;
+  unsigned asked() const;
   void check_restart(const RestartView& restart) const;
-  bool check_start(const JobsView& jobs, std::span<const std::int64_t> programs) const;
+  unsigned asked_by(Kind kind, std::size_t j, const JobsView& jobs) const;
+  void check_come(double now) const;
+  void recall_whole();
   void begin_start();
   void refresh(std::size_t row);
   void choose();

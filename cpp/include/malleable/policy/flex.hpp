@@ -81,9 +81,9 @@ class Flex {
   double own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    std::span<Index> order);
   // For a maximum without gangs: by latest start for the deadlines of the optimal level. Its first
-  // slots begin a schedule that attains the level (epoch/level_rule.hpp). With few jobs, if these
-  // slots would not stay right until something ends, the best of that order and some orders by
-  // deadline.
+  // slots begin a schedule that attains the level (epoch/key_rule_level.cpp). With few jobs, if
+  // these slots would not stay right until something ends, the best of that order and some orders
+  // by deadline.
   void level_order(const Problem& problem, const Penalties& penalties, std::span<Index> order);
   // A schedule that begins with the first slots of such an order, with value and bound.
   void plan_level(const Problem& problem, const Penalties& penalties, std::span<const Index> order,

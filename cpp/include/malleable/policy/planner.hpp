@@ -28,6 +28,9 @@ class Planner {
     FlexOptions options = {};
   };
   // All jobs must have arrived. Throws FieldError otherwise, and for invalid slots.
+  static void check(const JobsView& jobs, const Penalties& penalties, std::int64_t slots,
+                    double now);
+  // Checks, too.
   void plan(const JobsView& jobs, const Penalties& penalties, const Request& request, Plan& plan);
 
   // Number of jobs of the last plan.

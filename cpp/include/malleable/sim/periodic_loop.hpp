@@ -91,6 +91,8 @@ class PeriodicLoop {
   void report_changes(double now);
   void list_running(double now);
   void note_promised();
+  void count_held(const Running& job, double call);
+  void end(const Running& job, double time);
   void pass_period();
   bool rare() const { return options_.period > 0.0 && jobs_looked_at_ > options_.exact; }
   double call_after(double time) const;

@@ -35,8 +35,9 @@ struct PeriodicPlanRequest {
 Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
                    const PeriodicPlanRequest& request);
 
-// The same for the jobs of an epoch from its last decision on, which is held for epoch.period().
-// Rows are those of epoch.planned_jobs(). The epoch does not change.
+// The plan of the jobs of an epoch from its last decision on: that of its loop, or the epoch's own
+// if it does not depend on its loop. Rows are those of epoch.planned_jobs(). The epoch does not
+// change.
 Plan plan_decided(Epoch& epoch, const std::function<void()>& poll = nullptr);
 
 // Value and bound of the same, with fewer calls and the quick bound: milliseconds for 10,000 jobs.

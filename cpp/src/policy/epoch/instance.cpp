@@ -27,11 +27,8 @@ void Instance::build(const Scene& at, std::span<const double> left) {
   const JobTable& jobs = at.jobs;
   const std::size_t n = jobs.rows();
   sla_.clear();
-  if (!jobs.steps.empty()) {
-    for (const StepTable::Range& row : jobs.sla) sla_.add(jobs.steps.of(row));
-  } else {
-    sla_.offset.assign(n + 1, 0);
-  }
+  for (std::size_t r = 0; r < jobs.sla.size(); ++r) sla_.add(jobs.steps_of(r));
+  if (jobs.sla.empty()) sla_.offset.assign(n + 1, 0);
   speedup_.clear();
   for (std::size_t r = 0; r < jobs.exponent.size(); ++r) {
     speedup_.add(jobs.exponent[r], jobs.rates[r]);
@@ -92,25 +89,6 @@ const Problem& Instance::set_kept_aside(const Scene& at) {
   }
   for (double& high : beside.high) high = std::min(high, beside.slots);
   return beside;
-}
-
-// Gives slots down the order, minima first; a gang gets its minimum at least, or nothing.
-void Instance::decide_by_order(const Problem& by, std::span<const Index> order) {
-  double free = by.slots;
-  if (!by.gang) {
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      share[k] = by.low[k];
-      free -= by.low[k];
-    }
-  }
-  for (const Index k : order) {
-    if (free <= 0.0) break;
-    if (by.work[k] == 0.0 || (by.gang && by.low[k] > free)) continue;
-    const double base = by.gang ? 0.0 : by.low[k];
-    const double more = std::min(by.high[k] - base, free);
-    share[k] = base + more;
-    free -= more;
-  }
 }
 
 }  // namespace malleable

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "malleable/kernel/demand_bound.hpp"
-#include "malleable/policy/epoch/level_rule.hpp"
+#include "malleable/policy/epoch/key_rule.hpp"
 
 namespace malleable {
 
@@ -151,7 +151,7 @@ void InstanceRule::decide(Scene& at) {
     if (planned_ && &by == &of.problem) {  // water-filling may give slots that no order does
       of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
     } else {
-      of.decide_by_order(by, order);
+      malleable::share_in_order(by, order, of.share);
     }
   }
   at.grants.give_all([&](std::size_t row) { return of.share[row] + of.kept[row]; });

@@ -47,21 +47,20 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
   add(max_slots, jobs.max_slots);
   outliving_.reserve(work.capacity());  // so that no decision allocates
   arrival.resize(work.size(), now);     // if left out
-  if (!min_mode.empty() || !jobs.min_mode.empty()) {
-    min_mode.resize(id.size(), static_cast<std::int64_t>(mode));
-    add(min_mode, jobs.min_mode);
-    min_mode.resize(work.size(), static_cast<std::int64_t>(mode));
-  }
-  if (!preferred.empty() || !jobs.preferred.empty()) {
-    preferred.resize(id.size(), 0);
-    add(preferred, jobs.preferred);
-    preferred.resize(work.size(), 0);
-  }
+  const auto add_if_used = [&](auto& column, const auto& values, std::int64_t otherwise) {
+    if (column.empty() && values.empty()) return;
+    column.resize(id.size(), otherwise);
+    add(column, values);
+    column.resize(work.size(), otherwise);
+  };
+  add_if_used(min_mode, jobs.min_mode, static_cast<std::int64_t>(mode));
+  add_if_used(preferred, jobs.preferred, 0);
+  if (!sla.empty() || !jobs.sla.time.empty()) sla.resize(work.size());
   for (auto* column : {&low, &room}) column->resize(work.size(), 0.0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     kind.push_back(kinds.empty() ? otherwise : kinds[j]);
     ++of_kind_[static_cast<std::size_t>(kind.back())];
-    steps.replace(sla.emplace_back(), jobs.sla.of(j));
+    if (!sla.empty()) sla[id.size()].set(jobs.sla.of(j));
     latest_arrival = std::max(latest_arrival, arrival[id.size()]);
     const std::int64_t made = next_id_++;
     enter(made, id.size());
@@ -85,10 +84,8 @@ bool JobTable::arrive(std::size_t row, double now) {
 // Call it before the ids of the jobs are added.
 void JobTable::append_speedups(const JobsView& jobs) {
   if (!concave() && !jobs.speedup.curved()) return;
-  if (!concave()) {
-    exponent.assign(id.size(), 1.0);
-    rates.resize(id.size());
-  }
+  exponent.resize(id.size(), 1.0);
+  rates.resize(id.size());
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const auto own = jobs.speedup.table(j);
     exponent.push_back(jobs.speedup.power(j));
@@ -168,9 +165,6 @@ void JobTable::tidy() {
     exponent.clear();
     rates.clear();
   }
-  steps.tidy([this](const auto& visit) {
-    for (StepTable::Range& row : sla) visit(row);
-  });
 }
 
 bool JobTable::limit(std::size_t row, std::int64_t slots, bool ignores_minima) {
@@ -198,13 +192,6 @@ void JobTable::sum_up() {
   minima_stale_ = minima > 4e15;
 }
 
-bool JobTable::all_steady() const {
-  for (std::size_t k = 0; k < std::size(kKinds); ++k) {
-    if (of_kind_[k] > 0 && !kKinds[k].steady) return false;
-  }
-  return true;
-}
-
 double JobTable::rate(std::size_t row, double slots) const {
   if (exponent.empty()) return slots;
   const std::int64_t offset[] = {0, static_cast<std::int64_t>(rates[row].size())};
@@ -228,34 +215,13 @@ void JobTable::leave(std::int64_t of, std::size_t row) {
   minima_stale_ |= low[row] > 4e9;
   all_work_error_ += all_work;
   all_work -= work[row];
-  steps.drop(sla[row]);
   if (curved(row)) --curved_;
   --of_kind_[static_cast<std::size_t>(kind[row])];
 }
 
-void JobTable::close(const RowsGone& gone) {
-  for (auto* column : {&work, &size, &arrival, &weight, &deadline, &low, &room}) gone(*column);
-  for (auto* column : {&id, &min_slots, &max_slots}) gone(*column);
-  gone(sla);
-  gone(kind);
-  for (auto* column : {&min_mode, &preferred}) {
-    if (!column->empty()) gone(*column);
-  }
-  for (auto* column : {&done, &since}) gone(*column);
-  gone(outlived);
-  if (!restart.empty()) {
-    gone(restart);
-    gone(ready);
-  }
-  if (exponent.empty()) return;
-  gone(exponent);
-  gone(rates);
-}
-
 void JobTable::state(State& s) {
-  s(next_id_, id, arrival, work, size, min_slots, max_slots, weight, deadline, sla, steps, kind);
-  s(min_mode, preferred, restart, ready, done, since, outlived, outliving_);
-  s(of_kind_, exponent, rates, curved_, low, room, minima, minima_stale_, latest_arrival);
+  each_column(s);
+  s(next_id_, outliving_, of_kind_, curved_, minima, minima_stale_, latest_arrival);
   s(all_work, all_work_error_);
   if (!s.reading()) return;
   pages_.clear();

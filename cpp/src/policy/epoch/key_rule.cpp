@@ -1,69 +1,80 @@
 #include "malleable/policy/epoch/key_rule.hpp"
 
 #include <string>
-#include <string_view>
-
-#include "malleable/policy/epoch/catch_up_rule.hpp"
-#include "malleable/policy/epoch/cost_rule.hpp"
-#include "malleable/policy/epoch/level_rule.hpp"
-#include "malleable/policy/epoch/smith_rule.hpp"
 
 namespace malleable {
 namespace {
 
-std::unique_ptr<KeyRule> rule_called(std::string_view name) {
-  if (name == SmithRule::kName) return std::make_unique<SmithRule>();
-  if (name == CatchUpRule::kName) return std::make_unique<CatchUpRule>();
-  if (name == CostRule::kName) return std::make_unique<CostRule>();
-  if (name == LevelRule::kName) return std::make_unique<LevelRule>();
-  return nullptr;
+bool is_flex_sum(const Scene& at) { return at.flex() && at.sums(); }
+bool is_flex_max(const Scene& at) { return at.flex() && !at.sums(); }
+
+// The first row that suits the present jobs has the rule.
+struct KeyRow {
+  const char* name;
+  std::unique_ptr<KeyRule> (*make)();
+  bool (*suits)(const Scene& at);
+};
+constexpr KeyRow kKeyRows[] = {
+    {"level", key_rule_level,
+     [](const Scene& at) { return is_flex_max(at) && at.jobs.all_lines(); }},
+    {"apparent cost", key_rule_cost,
+     [](const Scene& at) {
+       return is_flex_sum(at) && at.jobs.stepped() + at.jobs.count(Kind::kTardiness) > 0;
+     }},
+    {"catch up", key_rule_catch_up,
+     [](const Scene& at) { return is_flex_sum(at) && !at.options.stable; }},  // see scene.hpp
+    {"smith", key_rule_smith,
+     [](const Scene& at) { return is_flex_sum(at) || at.options.policy == EpochPolicy::kFifo; }},
+};
+
+template <typename Wanted>
+const KeyRow* find_key_row(const Wanted& wanted) {
+  const KeyRow* row = std::find_if(std::begin(kKeyRows), std::end(kKeyRows), wanted);
+  return row == std::end(kKeyRows) ? nullptr : row;
 }
 
-// The name of the rule for these jobs; empty: none.
-std::string_view rule_for(const Scene& at) {
-  if (at.options.policy == EpochPolicy::kFifo) return SmithRule::kName;
-  if (!at.flex()) return {};
-  const JobTable& jobs = at.jobs;
-  if (!at.sums()) return LevelRule::of_lines(jobs) ? LevelRule::kName : std::string_view();
-  const bool due = CostRule::stepped(jobs) + jobs.count(Kind::kTardiness) > 0;
-  if (due) return CostRule::kName;
-  return at.options.stable ? SmithRule::kName : CatchUpRule::kName;  // see scene.hpp
+std::unique_ptr<KeyRule> made_of(const KeyRow* row) {
+  if (row == nullptr) return nullptr;
+  auto rule = row->make();
+  rule->name = row->name;
+  return rule;
 }
 
 }  // namespace
 
 bool KeyRule::applies(const Scene& at) const {
   if (at.gang() || at.options.effort || at.options.predictable || at.jobs.concave()) return false;
-  if (at.tries_orders()) return false;
-  if (at.jobs.count(Kind::kStrict) + at.jobs.count(Kind::kCustom) > 0 && at.flex()) return false;
+  if (at.tries_orders() || (at.flex() && at.jobs.endless() > 0)) return false;
   return at.jobs.minima <= at.capacity();
 }
 
-void KeyRule::select(Scene& at, std::span<const double> key) {
+bool KeyRule::decide(Scene& at) {
   at.grants.clear_chosen();
-  selection_.run(key, at.jobs.room, at.capacity() - at.jobs.minima,
+  selection_.run(key_, at.jobs.room, at.capacity() - at.jobs.minima,
                  [&](Index row, double slots) { at.grants.choose(row, slots); });
   at.grants.give_chosen(at.jobs);
-}
-
-bool KeyRule::decide(Scene& at) {
-  select(at, key_);
   return true;
 }
 
+void KeyRule::state(State& s) {
+  for (auto* column : columns_) s(*column);
+  s(selection_);
+}
+
 void choose_key_rule(const Scene& at, std::unique_ptr<KeyRule>& rule) {
-  const std::string_view name = rule_for(at);
-  if (rule ? rule->name() == name : name.empty()) return;
-  rule = rule_called(name);
+  const KeyRow* row = find_key_row([&](const KeyRow& each) { return each.suits(at); });
+  if (rule ? row != nullptr && rule->name == row->name : row == nullptr) return;
+  rule = made_of(row);
   if (!rule) return;
   rule->grow(at.jobs.rows());
-  for (std::size_t row = 0; row < at.jobs.rows(); ++row) rule->changed(at, row);
+  for (std::size_t k = 0; k < at.jobs.rows(); ++k) rule->changed(at, k);
 }
 
 void key_rule_state(State& s, std::unique_ptr<KeyRule>& rule) {
-  std::string name = rule ? rule->name() : "";
+  std::string name = rule ? rule->name : "";
   s(name);
-  if (s.reading()) rule = rule_called(name);
+  if (s.reading())
+    rule = made_of(find_key_row([&](const KeyRow& row) { return name == row.name; }));
   if (rule) rule->state(s);
 }
 

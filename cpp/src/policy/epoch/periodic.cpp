@@ -80,7 +80,7 @@ std::span<const double> Periodic::values(const Scene& at) {
 // The value of the jobs that come within a period; if nothing is known, they count like the present
 // jobs.
 double Periodic::coming_value(const Scene& at) const {
-  if (!expects_) return 0.0;
+  if (!at.options.expects) return 0.0;
   const JobTable& jobs = at.jobs;
   double size = 0.0, worth = 0.0;
   for (std::size_t r = 0; r < jobs.rows(); ++r) {
@@ -204,13 +204,11 @@ void Periodic::share_by_instance(const Scene& at, InstanceRule& by) {
   of.build(at, left_);
   const Problem& problem = of.problem;
   if (find_levels(at, of)) {
-    by.order.clear();
     levels_.share({problem.slots, at.period, problem.work, problem.low, problem.high, values(at)},
                   of.share);
     return;
   }
   if (goes_by_cost(at)) {
-    by.order.clear();
     share_by_cost(at, of.share);
     return;
   }
@@ -232,11 +230,10 @@ void Periodic::recall(const Scene& at, InstanceRule& by) {
 void Periodic::decide(Scene& at, InstanceRule& by) {
   estimate_left(at);
   by.of.share.resize(at.jobs.rows());
+  by.order.clear();
   if (priced(at) && !shares_equally(at)) {
-    by.order.clear();
     share_by_price(at, by.of.share);
   } else if (goes_by_cost(at) && any_late(at)) {
-    by.order.clear();
     share_by_cost(at, by.of.share);
   } else {
     share_by_instance(at, by);

@@ -53,12 +53,6 @@ void Programs::come(const JobTable& jobs, std::size_t count,
   work_then_.resize(jobs.rows(), 0.0);
 }
 
-void Programs::close(const RowsGone& gone) {
-  if (program_.empty()) return;
-  gone(program_);
-  gone(work_then_);
-}
-
 void Programs::observe(Scene& at, double now) {
   if (program_.empty() || !(now > at.now)) return;
   JobTable& jobs = at.jobs;

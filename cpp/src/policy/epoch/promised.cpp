@@ -1,26 +1,9 @@
 #include "malleable/policy/epoch/promised.hpp"
 
-#include <stdexcept>
-
-#include "malleable/model/error.hpp"
-
 namespace malleable {
 
 // Each new job is promised an end (policy/promised_ends); `predictable` is the error that is aimed
 // at, as a part of the time promised.
-void Promised::check(const EpochOptions& options) {
-  check_amount("predictable", *options.predictable, kRateRange);
-  const bool steady = options.aggregate == Aggregate::kSum && info(options.kind).steady;
-  if (options.policy != EpochPolicy::kFlex || !steady) {
-    throw std::invalid_argument(
-        "predictable: needs the policy flex and a sum of response, completion, stretch or "
-        "lateness");
-  }
-  if (options.effort || options.hysteresis > 0.0 || options.period > 0.0) {
-    throw std::invalid_argument("predictable: goes without effort, hysteresis and period");
-  }
-}
-
 void Promised::decide(Scene& at, InstanceRule& by) {
   Instance& of = by.of;
   of.build(at, at.jobs.work);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/tolerance.hpp"
@@ -33,17 +32,8 @@ Start::~Start() = default;
 Start::Start(std::int64_t slots, const EpochOptions& options) {
   EpochOptions within = options;
   within.min_mode = MinMode::kGuarantee;
+  within.started = true;
   inner_ = std::make_unique<Epoch>(slots, within);
-  inner_->serve_started();
-}
-
-void Start::check(const EpochOptions& options) {
-  if (options.min_mode == MinMode::kGang) {
-    throw std::invalid_argument("min_mode: gang goes without jobs that wait to start");
-  }
-  if (options.predictable) {
-    throw std::invalid_argument("predictable: goes without jobs that wait to start");
-  }
 }
 
 bool Start::starts(const Scene& at, std::size_t row) const {
@@ -101,7 +91,7 @@ JobsView Start::gather(const Scene& at, std::span<const Index> rows) {
     columns_.weight.push_back(jobs.weight[row]);
     columns_.deadline.push_back(jobs.deadline[row]);
     columns_.original.push_back(jobs.size[row]);
-    columns_.sla.add(jobs.steps.of(jobs.sla[row]));
+    columns_.sla.add(jobs.steps_of(row));
     columns_.work.push_back(jobs.work[row]);
     columns_.min_slots.push_back(static_cast<std::int64_t>(least(at, row)));
     columns_.max_slots.push_back(jobs.max_slots[row]);
@@ -148,7 +138,7 @@ void Start::tell_changes(const Scene& at) {
   if (rows_.empty()) return;
   const JobsView jobs = gather(at, rows_);
   inner_->update(ids_, {jobs.work, jobs.weight, jobs.deadline, jobs.min_slots, jobs.max_slots,
-                        at.jobs.steps.empty() ? SlaView{} : jobs.sla, jobs.speedup});
+                        at.jobs.sla.empty() ? SlaView{} : jobs.sla, jobs.speedup});
 }
 
 double Start::started(const Scene& at) const {
@@ -327,12 +317,10 @@ std::vector<std::int64_t> Start::order(const Scene& at) {
 }
 
 bool Start::overloaded() const { return inner_->overloaded(); }
-void Start::expect_nobody() { inner_->expect_no_arrivals(); }
 
 void Start::state(State& s) {
   if (s.reading()) inner_ = std::make_unique<Epoch>(0, EpochOptions{});
   s(*inner_, inner_id_, ahead_, told_, scaled_, dirty_, oversized_);
-  if (s.reading()) inner_->serve_started();
 }
 
 }  // namespace malleable

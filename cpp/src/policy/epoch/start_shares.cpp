@@ -51,7 +51,7 @@ double stake(const Scene& at, std::size_t row, double left, double soonest, doub
   const auto jump = [&](double due) { return at.now + soonest > due ? 0.0 : value * near(due); };
   if (!info(kind).uses_sla) return jump(jobs.deadline[row]);
   double sum = 0.0, before = 0.0;
-  const SlaView::Steps steps = jobs.steps.of(jobs.sla[row]);
+  const SlaView::Steps steps = jobs.steps_of(row);
   for (std::size_t k = 0; k < steps.time.size(); ++k) {
     sum += (steps.penalty[k] - std::exchange(before, steps.penalty[k])) * jump(steps.time[k]);
   }
@@ -71,9 +71,8 @@ bool StartShares::applies(const Scene& at) {
   const EpochOptions& options = at.options;
   const JobTable& jobs = at.jobs;
   if (!at.flex() || at.period > 0.0 || options.effort || options.hysteresis > 0.0) return false;
-  if (jobs.count(Kind::kStrict) + jobs.count(Kind::kCustom) > 0) return false;
-  if (!jobs.concave()) return false;
-  return as_sum(at) || jobs.count(Kind::kTardy) + jobs.count(Kind::kSla) == 0;
+  if (jobs.endless() > 0 || !jobs.concave()) return false;
+  return as_sum(at) || jobs.stepped() == 0;
 }
 
 // Computes the rate on its slots, and on one step more or less.

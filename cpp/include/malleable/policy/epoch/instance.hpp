@@ -36,8 +36,6 @@ class Instance {
   // Sets the slots of jobs without work aside in `kept`, and returns the instance of all others.
   // Plans ignore jobs without work, because these count as ending now.
   const Problem& set_kept_aside(const Scene& at);
-  // Writes the slots now into `share`: minima to all jobs, then the rest in this order.
-  void decide_by_order(const Problem& by, std::span<const Index> order);
 
  private:
   std::vector<Penalties::Seen> seen_;  // by row: memory of the penalties

@@ -4,9 +4,9 @@
 // order; with strict deadlines the order of FLEX's plan; with an effort that of the best plan; for
 // sums over few jobs the best of several (policy/order_choice). Maxima of many jobs need no order,
 // because the least value that the maximum can have sets each job a deadline, and with it its
-// urgency (epoch/level_rule.hpp). FAIR and WDEQ share by water-filling. While some job's speed-up
-// is not linear, policy/concave decides. Plan, value and bound of the last decision are computed on
-// request. Policies: flex, baseline, concave; kernels: water_filling, demand_bound.
+// urgency (epoch/key_rule_level.cpp). FAIR and WDEQ share by water-filling. While some job's
+// speed-up is not linear, policy/concave decides. Plan, value and bound of the last decision are
+// computed on request. Policies: flex, baseline, concave; kernels: water_filling, demand_bound.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ class InstanceRule {
   void share_concave(const Scene& at, const Problem& by);
   void share_in_order(const Problem& by) {
     planned_.reset();
-    of.decide_by_order(by, order);
+    malleable::share_in_order(by, order, of.share);
   }
   const Concave& concave() const { return concave_; }
 

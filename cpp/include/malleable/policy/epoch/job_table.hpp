@@ -20,7 +20,6 @@
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/state.hpp"
-#include "malleable/model/step_table.hpp"
 
 namespace malleable {
 
@@ -31,8 +30,10 @@ class RowsGone {
   explicit RowsGone(std::size_t row) : row_(row) {}
   explicit RowsGone(std::span<const std::size_t> gaps) : gaps_(gaps) {}
 
+  // An empty column is not in use.
   template <typename Column>
   void operator()(Column& column) const {
+    if (column.empty()) return;
     if (gaps_.empty()) {
       column[row_] = std::move(column.back());
       column.pop_back();
@@ -56,11 +57,21 @@ class RowsGone {
 
 class JobTable {
  public:
+  struct Steps {
+    std::vector<double> time, penalty;
+
+    void set(SlaView::Steps to) {
+      time.assign(to.time.begin(), to.time.end());
+      penalty.assign(to.penalty.begin(), to.penalty.end());
+    }
+    void state(State& s) { s(time, penalty); }
+  };
+
   // Columns, by row.
   std::vector<std::int64_t> id, min_slots, max_slots;
   std::vector<double> work, size, arrival, weight, deadline;
   std::vector<Kind> kind;
-  std::vector<StepTable::Range> sla;    // ranges of `steps`
+  std::vector<Steps> sla;               // empty: no job has steps
   std::vector<std::int64_t> min_mode;   // MinMode; empty: no job has its own
   std::vector<std::int64_t> preferred;  // preferred slots at the start; empty: none
   // What changes of slots cost, and until when the last change keeps the job from working [s];
@@ -78,7 +89,6 @@ class JobTable {
   // Derived: the minimum (0 if the policy ignores it), and the slots that a job may get beyond it.
   std::vector<double> low, room;
 
-  StepTable steps;
   double minima = 0.0;    // sum of low; exact while it is at most 2^53, useless beyond kMostSlots
   double all_work = 0.0;  // sum of work; at decisions to nine digits
   double latest_arrival = -kInfinity;
@@ -153,7 +163,7 @@ class JobTable {
   }
   // Sets the work left of a job whose size is unknown.
   void guess(std::size_t row, double left) { set_work(row, left); }
-  // Call it after SLA steps or speed-ups came or went.
+  // Call it after speed-ups came or went.
   void tidy();
 
   // Updates low and room; returns whether the minimum has changed.
@@ -180,11 +190,23 @@ class JobTable {
   // How many jobs are of a kind, and whether all are.
   std::uint64_t count(Kind of) const { return of_kind_[static_cast<std::size_t>(of)]; }
   bool all(Kind of) const { return count(of) == id.size(); }
-  bool all_steady() const;
+  // How many jobs have penalties that are lines for all times; have only steps; may be infinite.
+  std::uint64_t steady() const {
+    return count_if([](const KindInfo& of) { return of.steady; });
+  }
+  std::uint64_t stepped() const { return count(Kind::kTardy) + count(Kind::kSla); }
+  std::uint64_t endless() const {
+    return count_if([](const KindInfo& of) { return of.endless; });
+  }
+  bool all_steady() const { return steady() == rows(); }
+  bool all_lines() const { return steady() + count(Kind::kTardiness) == rows(); }
   // Whether some speed-up is not linear.
   bool concave() const { return curved_ > 0; }
   bool curved(std::size_t row) const {
     return !exponent.empty() && (exponent[row] < 1.0 || !rates[row].empty());
+  }
+  SlaView::Steps steps_of(std::size_t row) const {
+    return sla.empty() ? SlaView::Steps{} : SlaView::Steps{sla[row].time, sla[row].penalty};
   }
   // The rate of a job on `slots`.
   double rate(std::size_t row, double slots) const;
@@ -210,6 +232,25 @@ class JobTable {
     std::size_t live = 0;
   };
 
+  template <typename Holds>
+  std::uint64_t count_if(const Holds& holds) const {
+    std::uint64_t sum = 0;
+    for (std::size_t k = 0; k < std::size(kKinds); ++k) sum += holds(kKinds[k]) ? of_kind_[k] : 0;
+    return sum;
+  }
+  template <typename Visit>
+  void each_column(Visit&& visit) {
+    for (auto* column : {&work, &size, &arrival, &weight, &deadline, &done, &since, &low, &room,
+                         &ready, &exponent}) {
+      visit(*column);
+    }
+    for (auto* column : {&id, &min_slots, &max_slots, &min_mode, &preferred}) visit(*column);
+    visit(kind);
+    visit(sla);
+    visit(outlived);
+    visit(restart);
+    visit(rates);
+  }
   Index& place_of(std::int64_t of) {
     return pages_[static_cast<std::size_t>(of) / kPage].rows[static_cast<std::size_t>(of) % kPage];
   }
@@ -230,7 +271,6 @@ class JobTable {
   bool change_speedup(std::size_t row, const SpeedupView& to, std::size_t k);
   void enter(std::int64_t of, std::size_t row);
   void leave(std::int64_t of, std::size_t row);
-  void close(const RowsGone& gone);
 
   std::uint64_t of_kind_[std::size(kKinds)] = {};
   std::size_t curved_ = 0;  // jobs
@@ -260,7 +300,10 @@ inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_
   if (!changes.max_slots.empty()) set(max_slots[row], changes.max_slots[k]);
   if (!changes.deadline.empty()) set(deadline[row], changes.deadline[k]);
   if (!changes.weight.empty()) set(weight[row], changes.weight[k]);
-  if (changes.sla.given()) steps.replace(sla[row], changes.sla.of(k));
+  if (changes.sla.given()) {
+    sla.resize(id.size());
+    sla[row].set(changes.sla.of(k));
+  }
   if (changes.speedup.given()) changed |= change_speedup(row, changes.speedup, k);
   if (changes.restart.given()) changed |= change_restart(row, changes.restart, k);
   return changed;
@@ -277,12 +320,12 @@ void JobTable::remove(std::span<const std::int64_t> ids, bool stable, const Gone
       continue;
     }
     if (row != id.size() - 1) place_of(id.back()) = row;
-    close(RowsGone(row));
+    each_column(RowsGone(row));
     gone(RowsGone(row));
   }
   if (!gaps_.empty()) {
     std::sort(gaps_.begin(), gaps_.end());
-    close(RowsGone(gaps_));
+    each_column(RowsGone(gaps_));
     gone(RowsGone(gaps_));
     for (std::size_t row = gaps_.front(); row < id.size(); ++row) {
       place_of(id[row]) = static_cast<Index>(row);

@@ -2,10 +2,11 @@
 //
 // A decision is a pass over the keys and a selection (minima to all, then the rest by key), O(J)
 // for J jobs. It rewrites only rows that gain or lose slots, and allocates nothing once warm. Each
-// rule has its own file; objective, policy and the kinds of the jobs select the rule
-// (make_key_rule).
+// rule has its own source (key_rule_*.cpp), and a row in key_rule.cpp that says for which objective,
+// policy and kinds of jobs it is.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -14,17 +15,27 @@
 
 namespace malleable {
 
+// With fewer jobs than this, the whole order for the level of a maximum is made at once.
+inline constexpr std::size_t kManyLevels = 20'000;
+
 class KeyRule {
  public:
   virtual ~KeyRule() = default;
-  virtual const char* name() const = 0;
+  KeyRule(const KeyRule&) = delete;
+  KeyRule& operator=(const KeyRule&) = delete;
+
+  const char* name = "";
 
   // There are `rows` rows; new rows are reported as changed, too.
-  virtual void grow(std::size_t rows) { key_.resize(rows, 0.0); }
-  virtual void close(const RowsGone& gone) { gone(key_); }
+  void grow(std::size_t rows) {
+    for (auto* column : columns_) column->resize(rows, 0.0);
+  }
+  void close(const RowsGone& gone) {
+    for (auto* column : columns_) gone(*column);
+  }
   virtual void changed(const Scene& at, std::size_t row) = 0;
   // All rows are new: forgets what was learnt from the old ones.
-  virtual void forget() { selection_.reset(); }
+  void forget() { selection_.reset(); }
 
   // Whether it can decide for these jobs and options.
   virtual bool applies(const Scene& at) const;
@@ -34,14 +45,25 @@ class KeyRule {
   virtual bool orders() const { return true; }
   std::span<const double> keys() const { return key_; }
 
-  virtual void state(State& s) { s(key_, selection_); }
+  virtual void state(State& s);
 
  protected:
-  void select(Scene& at, std::span<const double> key);
+  // `columns`: the columns by row that a rule keeps beside the keys.
+  explicit KeyRule(std::initializer_list<std::vector<double>*> columns = {}) : columns_(columns) {
+    columns_.push_back(&key_);
+  }
 
   std::vector<double> key_;
+
+ private:
   PrioritySelection selection_;
+  std::vector<std::vector<double>*> columns_;
 };
+
+std::unique_ptr<KeyRule> key_rule_smith();
+std::unique_ptr<KeyRule> key_rule_catch_up();
+std::unique_ptr<KeyRule> key_rule_cost();
+std::unique_ptr<KeyRule> key_rule_level();
 
 // Sets `rule` to the right rule for the present jobs: the same one, or a new one with all rows, or
 // null if no key can decide.

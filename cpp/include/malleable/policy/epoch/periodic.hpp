@@ -28,10 +28,6 @@ namespace malleable {
 
 class Periodic {
  public:
-  // Says that no jobs will come; otherwise jobs are expected as they came before. Not part of the
-  // state.
-  void expect_no_arrivals() { expects_ = false; }
-
   // A new row, the last one; rows that leave; a job that ends, which shows the error of its
   // estimate; time that passes until a decision at `now`.
   void come(const Scene& at, std::size_t row);
@@ -68,7 +64,6 @@ class Periodic {
   void make_turns(const Scene& at, InstanceRule& by);
 
   PeriodHistory history_;
-  bool expects_ = true;  // jobs will come
   PeriodPrices prices_;
   PeriodLevels levels_;
   LeftOverSlots left_over_;

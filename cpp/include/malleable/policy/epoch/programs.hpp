@@ -24,7 +24,10 @@ class Programs {
                   SpeedupColumns& spare) const;
   // Notes the programs of the last `count` jobs.
   void come(const JobTable& jobs, std::size_t count, std::span<const std::int64_t> programs);
-  void close(const RowsGone& gone);
+  void close(const RowsGone& gone) {
+    gone(program_);
+    gone(work_then_);
+  }
   bool empty() const { return program_.empty(); }
   std::int64_t of(std::size_t row) const { return program_.empty() ? kNone : program_[row]; }
   // Learns from the work until `now` with the slots of the last decision; and notes the work left

@@ -11,9 +11,6 @@ namespace malleable {
 
 class Promised {
  public:
-  // Throws for options that do not go with promised ends.
-  static void check(const EpochOptions& options);
-
   void decide(Scene& at, InstanceRule& by);
   void finish(std::span<const std::int64_t> ids) { ends_.finish(ids); }
   // [s] Promised ends by row, absolute; infinite: none. O(J).

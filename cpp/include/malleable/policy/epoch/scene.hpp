@@ -35,10 +35,14 @@ struct EpochOptions {
   bool stable = false;
   // FLEX, sums: with at most this many jobs several orders are tried, which takes a millisecond.
   std::size_t few = 256;
+  // With a period: jobs are expected to come as they came before.
+  bool expects = true;
+  // All jobs have started: minima count even if the policy ignores them.
+  bool started = false;
 
   void state(State& s) {
     s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, unknown, stable);
-    s(few);
+    s(few, expects, started);
   }
 };
 
@@ -53,7 +57,6 @@ struct Scene {
   ComingJobs coming;  // how many jobs come later
   // Properties of the policy.
   bool ignores_minima = false;
-  bool started = false;  // all jobs have their minima, which fit
   Shares shares = Shares::kByOrder;
 
   double capacity() const { return static_cast<double>(slots); }
@@ -69,8 +72,7 @@ struct Scene {
   bool tries_orders() const {
     if (!flex() || !sums() || options.effort || options.predictable) return false;
     if (options.hysteresis > 0.0 || jobs.concave() || jobs.rows() > few()) return false;
-    if (jobs.count(Kind::kStrict) + jobs.count(Kind::kCustom) > 0) return false;
-    return !(options.stable && jobs.all_steady());
+    return jobs.endless() == 0 && !(options.stable && jobs.all_steady());
   }
   // Counts the work that a job did until now.
   void serve(std::size_t row) { jobs.serve(row, now, grants[row]); }

@@ -41,9 +41,6 @@ class Start {
   Start(std::int64_t slots, const EpochOptions& options);
   ~Start();
 
-  // Throws for options that do not go with start conditions.
-  static void check(const EpochOptions& options);
-
   // A new row, the last one; a row that changed; jobs that leave, before their rows do; rows that
   // leave.
   void come();
@@ -61,7 +58,6 @@ class Start {
   std::vector<std::int64_t> order(const Scene& at);
   // As in Epoch: whether more work arrives than the slots can do, and that no jobs will come.
   bool overloaded() const;
-  void expect_nobody();
 
   void state(State& s);
 

@@ -1,11 +1,20 @@
-#include "malleable/policy/epoch/cost_rule.hpp"
-
+// Apparent cost (Vepsalainen and Morton 1987): work over the rate at which the penalty rises,
+// postponed while the latest start is ahead. A step counts as a rise over twice the mean time of a
+// job on all slots; a job that cannot reach a step aims at the next one. One pass in logarithms,
+// O(J) for J jobs.
+//
+// For many jobs that have only steps it is the same, with a patience of a fiftieth of the time of
+// all work (patience: the slack that postpones a job by a factor of e), so that jobs with late due
+// times wait long; steps that cannot be reached come last. On five tables of 5,000 jobs this makes
+// 0.80 to 0.97 of the weight late that prices of work by due time make late. For fewer jobs the set
+// of jobs that can all be on time is built job by job (kernel/on_time_set.hpp), which is better.
 #include <algorithm>
 #include <cmath>
 
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
+#include "malleable/policy/epoch/key_rule.hpp"
 
 namespace malleable {
 namespace {
@@ -13,7 +22,7 @@ namespace {
 // Up to this many jobs with steps, the on-time set is built job by job.
 constexpr std::size_t kFewSteps = 4000;
 constexpr double kStepPatience = 0.02;  // part of the time of all work
-constexpr double kFirst = -1e300;       // key of jobs without work
+constexpr double kFirst = -1e300;       // key of jobs without work       // key of jobs without work
 
 MALLEABLE_VECTOR_CLONES
 void apparent_costs(const double* lead, const double* start, std::size_t n, double now,
@@ -38,7 +47,7 @@ double latest_start(const JobTable& jobs, std::size_t row, double due) {
 // The first of a job's steps that can still be reached.
 End next_step(const Scene& at, std::size_t row) {
   const JobTable& jobs = at.jobs;
-  const auto [time, penalty] = jobs.steps.of(jobs.sla[row]);
+  const auto [time, penalty] = jobs.steps_of(row);
   double paid = 0.0;
   for (std::size_t k = 0; k < time.size(); paid = penalty[k++]) {
     const End step{jobs.weight[row] * (penalty[k] - paid), latest_start(jobs, row, time[k])};
@@ -61,19 +70,27 @@ End next_end(const Scene& at, std::size_t row) {
   return saves && !(steps && due.start < at.now) ? due : End{};
 }
 
-}  // namespace
+class CostRule final : public KeyRule {
+ public:
+  CostRule() : KeyRule({&lead_, &start_}) {}
+  void changed(const Scene& at, std::size_t row) override;
+  bool applies(const Scene& at) const override;
+  bool decide(Scene& at) override {
+    make_keys(at);
+    return KeyRule::decide(at);
+  }
 
-void CostRule::grow(std::size_t rows) {
-  for (auto* column : {&key_, &lead_, &start_}) column->resize(rows, 0.0);
-}
-void CostRule::close(const RowsGone& gone) {
-  for (auto* column : {&key_, &lead_, &start_}) gone(*column);
-}
-void CostRule::state(State& s) { s(key_, selection_, lead_, start_); }
+ private:
+  void make_keys(const Scene& at);
+
+  // For each job's aim, which is the first end that saves something and can still be reached: the
+  // logarithm of work over penalty, and the latest start.
+  std::vector<double> lead_, start_;
+};
 
 bool CostRule::applies(const Scene& at) const {
   const std::size_t n = at.jobs.rows();
-  if (stepped(at.jobs) == n && n > 0 && (n <= kFewSteps || at.options.hysteresis > 0.0)) {
+  if (at.jobs.stepped() == n && n > 0 && (n <= kFewSteps || at.options.hysteresis > 0.0)) {
     return false;
   }
   return KeyRule::applies(at);
@@ -93,7 +110,7 @@ void CostRule::changed(const Scene& at, std::size_t row) {
 
 void CostRule::make_keys(const Scene& at) {
   const JobTable& jobs = at.jobs;
-  const std::size_t n = jobs.rows(), steps = stepped(jobs);
+  const std::size_t n = jobs.rows(), steps = jobs.stepped();
   const double part = steps == n ? kStepPatience : 2.0 / static_cast<double>(n);
   const double patience = std::max(part * jobs.all_work / at.capacity(), kTiny);
   const auto has_steps = [&](std::size_t r) {
@@ -112,9 +129,8 @@ void CostRule::make_keys(const Scene& at) {
   }
 }
 
-bool CostRule::decide(Scene& at) {
-  make_keys(at);
-  return KeyRule::decide(at);
-}
+}  // namespace
+
+std::unique_ptr<KeyRule> key_rule_cost() { return std::make_unique<CostRule>(); }
 
 }  // namespace malleable

@@ -1,15 +1,29 @@
-#include "malleable/policy/epoch/level_rule.hpp"
-
+// Maxima of penalties that are all lines. A level is a value of the maximum; it sets each job a
+// deadline. Slots go by the latest start (from which a job needs its maximum all the time) for the
+// deadlines of the least level that can be reached.
+//
+// Such slots begin an optimal schedule. Let t be the first time before which the work that the
+// deadlines force (kernel/demand_bound.hpp) fills all slots. To stay at the level, jobs that are
+// past their latest start at t must share now what minima leave. Together they can use it all, and
+// their latest starts come before those of all others. A job whose latest start is now must get its
+// maximum, and comes first.
+//
+// Each row keeps its line, and the level is found from the last one (kernel/linear_level.hpp).
+// Three or four passes, O(J) for J jobs. The order of the jobs that get no slots is computed only
+// on request (epoch/instance_rule).
 #include <cmath>
 
+#include "malleable/kernel/linear_level.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 #include "malleable/model/tolerance.hpp"
+#include "malleable/policy/epoch/key_rule.hpp"
 
 namespace malleable {
 namespace {
 
 constexpr double kSteepestLine = 1e200;  // largest slope for which levels are found
 
+// The latest starts of jobs for the deadlines of a level.
 // The latest starts of jobs for the deadlines of a level.
 MALLEABLE_VECTOR_CLONES
 void starts_of_lines(const LinearLevel::Jobs& jobs, double level, double now, double* start) {
@@ -24,23 +38,25 @@ void starts_of_lines(const LinearLevel::Jobs& jobs, double level, double now, do
   }
 }
 
-}  // namespace
-
-bool LevelRule::of_lines(const JobTable& jobs) {
-  std::uint64_t lines = jobs.count(Kind::kTardiness);
-  for (std::size_t k = 0; k < std::size(kKinds); ++k) {
-    if (kKinds[k].steady) lines += jobs.count(static_cast<Kind>(k));
+class LevelRule final : public KeyRule {
+ public:
+  LevelRule() : KeyRule({&slope_, &zero_}) {}
+  void changed(const Scene& at, std::size_t row) override;
+  bool applies(const Scene& at) const override {
+    return at.jobs.rows() >= kManyLevels && !(at.options.hysteresis > 0.0) && KeyRule::applies(at);
   }
-  return lines == jobs.rows();
-}
+  bool decide(Scene& at) override;
+  bool orders() const override { return false; }
+  void state(State& s) override {
+    KeyRule::state(s);
+    s(line_level_, level_);
+  }
 
-void LevelRule::grow(std::size_t rows) {
-  for (auto* column : {&slope_, &zero_}) column->resize(rows, 0.0);
-}
-void LevelRule::close(const RowsGone& gone) {
-  for (auto* column : {&slope_, &zero_}) gone(*column);
-}
-void LevelRule::state(State& s) { s(slope_, zero_, line_level_, level_, selection_); }
+ private:
+  std::vector<double> slope_, zero_;  // slope of the line, and the time at which it is 0
+  LinearLevel line_level_;
+  double level_ = -kInfinity;  // last time
+};
 
 // Slope and zero as in Penalties; slope 0 if no level can be found.
 void LevelRule::changed(const Scene& at, std::size_t row) {
@@ -55,10 +71,6 @@ void LevelRule::changed(const Scene& at, std::size_t row) {
   zero_[row] = due ? jobs.deadline[row] : kind == Kind::kCompletion ? 0.0 : jobs.arrival[row];
 }
 
-bool LevelRule::applies(const Scene& at) const {
-  return at.jobs.rows() >= kManyLevels && !(at.options.hysteresis > 0.0) && KeyRule::applies(at);
-}
-
 bool LevelRule::decide(Scene& at) {
   const LinearLevel::Jobs jobs{at.jobs.work, at.jobs.low, at.jobs.room, zero_, slope_};
   // Tardiness is a line from 0 on, and 0 below.
@@ -66,10 +78,12 @@ bool LevelRule::decide(Scene& at) {
   const auto found = line_level_.find(jobs, at.capacity(), at.now, level_, floor);
   if (!found) return false;
   level_ = *found;
-  key_.resize(at.jobs.rows());
   starts_of_lines(jobs, level_, at.now, key_.data());
-  select(at, key_);
-  return true;
+  return KeyRule::decide(at);
 }
+
+}  // namespace
+
+std::unique_ptr<KeyRule> key_rule_level() { return std::make_unique<LevelRule>(); }
 
 }  // namespace malleable
