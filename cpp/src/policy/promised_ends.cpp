@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 #include <unordered_map>
+#include <utility>
 
 #include "malleable/model/tolerance.hpp"
 
@@ -34,45 +37,11 @@ constexpr double kFirstPrice = 0.15, kAim = 0.85, kPatience = 200.0, kMostPower 
 // The mean penalty fades by this factor with each job.
 constexpr double kKept = 1.0 - 1.0 / 1000.0;
 
-// A ring of the last `most` values.
+// Keeps the last `most` values.
 template <typename T>
-void keep(std::vector<T>& ring, std::uint64_t& next, std::size_t most, const T& value) {
-  if (ring.size() < most) {
-    ring.push_back(value);
-  } else {
-    ring[next % most] = value;
-  }
-  ++next;
-}
-
-// Adds free slots from step k on until a time.
-template <typename Step>
-void raise(std::vector<Step>& free, std::size_t k, double until, double more) {
-  for (; k < free.size() && free[k].from < until; ++k) {
-    if (k + 1 == free.size() || free[k + 1].from > until) {
-      free.insert(free.begin() + static_cast<std::ptrdiff_t>(k) + 1, {until, free[k].free});
-    }
-    free[k].free += more;
-  }
-}
-
-// The slots that a job takes of those free beside its minimum; a gang takes its minimum or nothing.
-struct Share {
-  bool gang;
-  double low, high;
-  double kept() const { return gang ? 0.0 : low; }
-  double of(double free) const {
-    const double all = std::min(high, kept() + std::max(0.0, free));
-    return gang && all < std::max(1.0, low) ? 0.0 : all;
-  }
-};
-
-// Takes a job's share of the steps `first` to `last`, all that it takes from the step `full` on.
-template <typename Step>
-void lower(std::vector<Step>& free, std::size_t first, std::size_t full, std::size_t last,
-           const Share& share) {
-  for (std::size_t q = first; q < full; ++q) free[q].free -= share.of(free[q].free) - share.kept();
-  for (std::size_t q = full; q <= last; ++q) free[q].free -= share.high;
+void keep(std::vector<T>& last, std::size_t most, const T& value) {
+  if (last.size() == most) last.erase(last.begin());
+  last.push_back(value);
 }
 
 }  // namespace
@@ -211,7 +180,7 @@ void PromisedEnds::note_arrival(const Task& task, Index row) {
   if (!started_ || !(task.problem.now > began_)) return;
   const Arrival arrival{task.problem.now, task.problem.work[row],
                         key_[row] / std::max(task.value[row], kTiny)};
-  keep(recent_, next_recent_, kRecentArrivals, arrival);
+  keep(recent_, kRecentArrivals, arrival);
 }
 
 // A job ends now: adds the error of its promise, over the time that was promised.
@@ -237,7 +206,7 @@ void PromisedEnds::count_late(const Task& task) {
 void PromisedEnds::learn(const Entry& entry, double now) {
   if (!(entry.slip > kLeastSlip) || !(entry.planned > 0.0)) return;
   const double later = std::log(std::max((now - entry.since) / entry.planned, 1.0));
-  keep(slips_, next_slip_, kSlips, {std::min(later / entry.slip, kMostTheta), entry.slip});
+  keep(slips_, kSlips, {std::min(later / entry.slip, kMostTheta), entry.slip});
 }
 
 // The weighted median of theta over the last jobs and the prior.
@@ -255,8 +224,7 @@ double PromisedEnds::median_slip() const {
 // The load of recent arrivals that pass a job with this key.
 double PromisedEnds::passing(const Task& task, double key) const {
   if (recent_.size() < kFew) return 0.0;
-  const double since =
-      recent_.size() < kRecentArrivals ? began_ : recent_[next_recent_ % kRecentArrivals].now;
+  const double since = recent_.size() < kRecentArrivals ? began_ : recent_.front().now;
   const double span = task.problem.now - since;
   if (!(span > 0.0)) return 0.0;
   double work = 0.0;
@@ -264,103 +232,51 @@ double PromisedEnds::passing(const Task& task, double key) const {
   return work / (span * std::max(1.0, task.problem.slots));
 }
 
-// Makes the steps of free slots beside the minima, each kept until its job ends at the latest, and
-// beside the first jobs of the list, as long as each gets all that it takes from now to its end.
-// Returns the number of these jobs.
-std::size_t PromisedEnds::start_free(const Task& task, std::span<double> slots) {
-  const Problem& problem = task.problem;
-  std::vector<Step> ends;
-  double kept = 0.0;
-  for (std::size_t j = 0; !problem.gang && j < problem.size(); ++j) {
-    if (!(problem.work[j] > 0.0) || !(problem.low[j] > 0.0)) continue;
-    kept += problem.low[j];
-    ends.push_back({problem.work[j] / task.speedup.at(j, problem.low[j]), problem.low[j]});
-  }
-  rises_ = !problem.gang && kept == 0.0;
-  std::size_t placed = 0;
-  for (; rises_ && placed < list_.size(); ++placed) {
-    const Index row = row_[placed];
-    if (!(problem.work[row] > 0.0)) continue;
-    const double most = std::min(list_[placed].most, problem.high[row]);
-    if (!(most > 0.0) || kept + most > problem.slots) break;
-    kept += slots[row] = most;
-    end_[row] = problem.work[row] / task.speedup.at(row, most);
-    ends.push_back({end_[row], most});
-  }
-  std::sort(ends.begin(), ends.end(), [](const Step& a, const Step& b) { return a.from < b.from; });
-  free_.assign(1, {0.0, problem.slots - kept});
-  for (const Step& end : ends) {
-    const double free = free_.back().free + end.free;
-    if (end.from == free_.back().from) {
-      free_.back().free = free;
-    } else {
-      free_.push_back({end.from, free});
-    }
-  }
-  first_free_ = 0;
-  return placed;
-}
-
-// Splits step k, in which the time lies.
-void PromisedEnds::split_at(std::size_t k, double time) {
-  if (k + 1 < free_.size() && !(time < free_[k + 1].from)) return;
-  free_.insert(free_.begin() + static_cast<std::ptrdiff_t>(k) + 1, {time, free_[k].free});
-}
-
-// Takes the slots that the job needs from free_, at most `most` at a time. Returns its end; `now`:
-// its slots at first.
-double PromisedEnds::put(const Task& task, Index row, double most, double& now) {
-  const double low = task.problem.low[row];
-  const Share share{.gang = task.problem.gang,
-                    .low = low,
-                    .high = std::max(low, std::min(most, task.problem.high[row]))};
-  const double kept = share.kept();
-  while (first_free_ + 1 < free_.size() && free_[first_free_].free <= 0.0) ++first_free_;
-  double left = task.problem.work[row], end = kInfinity;
-  std::size_t k = kept > 0.0 ? 0 : first_free_;
-  now = k == 0 ? share.of(free_[0].free) : 0.0;
-  const std::size_t first = k;
-  const auto before = [](double time, const Step& step) { return time < step.from; };
-  std::size_t full = free_.size();  // it gets all that it takes from this step on
-  double has = 0.0, rate = 0.0;
-  for (; k < free_.size(); ++k) {
-    if (const double more = share.of(free_[k].free); more != has) {
-      has = more;
-      rate = task.speedup.at(row, has);
-    }
-    if (rises_ && has == share.high) {
-      end = free_[k].from + left / rate;
-      full = k;
-      const auto after = std::upper_bound(free_.begin() + static_cast<std::ptrdiff_t>(k),
-                                          free_.end(), end, before);
-      k = static_cast<std::size_t>(after - free_.begin()) - 1;
-      break;
-    }
-    const double span = (k + 1 < free_.size() ? free_[k + 1].from : kInfinity) - free_[k].from;
-    if (rate > 0.0 && left <= rate * span * (1.0 + kRounding)) {
-      end = free_[k].from + left / rate;
-      break;
-    }
-    left -= rate * span;  // the last step has no end, so this is NaN, and not used
-  }
-  if (!(end < kInfinity)) return end;  // a gang that never fits gets no slots
-  split_at(k, end);
-  lower(free_, first, std::min(full, k + 1), k, share);
-  if (!(kept > 0.0)) return end;
-  // Its minimum is free from its real end on, and not only from its latest end.
-  const double latest = task.problem.work[row] / task.speedup.at(row, low);
-  raise(free_, k + 1, latest, kept);
-  first_free_ = 0;
-  return end;
-}
-
-// Places all jobs of the list, one after the other.
+// Jobs keep their minima. In the order of the list each takes what those before it leave, up to
+// its most, and what later becomes free: the slots now, and all ends.
 void PromisedEnds::lay_out(const Task& task, std::span<double> slots) {
-  end_.assign(task.problem.size(), 0.0);
-  std::fill(slots.begin(), slots.end(), 0.0);
-  for (std::size_t k = start_free(task, slots); k < list_.size(); ++k) {
+  laid_ = task.problem;
+  for (std::size_t k = 0; k < list_.size(); ++k) {
     const Index row = row_[k];
-    if (task.problem.work[row] > 0.0) end_[row] = put(task, row, list_[k].most, slots[row]);
+    laid_.high[row] = std::max(laid_.low[row], std::min(list_[k].most, laid_.high[row]));
+  }
+  end_.assign(laid_.size(), 0.0);
+  if (laid_.gang) {
+    packing_.allocate(laid_, {.order = row_}, slots);
+    packing_.run(laid_, task.speedup, {.order = row_}, end_);
+    return;
+  }
+  using End = std::pair<double, Index>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends;
+  double time = 0.0, free = laid_.slots;
+  has_.assign(laid_.size(), 0.0);
+  const auto give = [&](Index row, double more) {
+    double& has = has_[row];
+    const double left =
+        has > 0.0 ? (end_[row] - time) * task.speedup.at(row, has) : laid_.work[row];
+    has += more;
+    free -= more;
+    if (time == 0.0) slots[row] = has;
+    end_[row] = has > 0.0 ? time + left / task.speedup.at(row, has) : kInfinity;
+    if (has > 0.0) ends.push({end_[row], row});
+  };
+  std::fill(slots.begin(), slots.end(), 0.0);
+  for (const Index row : row_) {
+    if (laid_.work[row] > 0.0) give(row, laid_.low[row]);
+  }
+  for (const Index row : row_) {
+    while (end_[row] > time && has_[row] < laid_.high[row]) {
+      if (free > 0.0) {
+        give(row, std::min(laid_.high[row] - has_[row], free));
+        continue;
+      }
+      if (ends.empty()) break;
+      const auto [end, other] = ends.top();
+      ends.pop();
+      if (end != end_[other]) continue;  // it got more slots
+      time = end;
+      free += std::exchange(has_[other], 0.0);
+    }
   }
 }
 

@@ -18,8 +18,8 @@
 // the power -theta. Here rho is the load of recent arrivals that would have passed the job, and
 // theta the median exponent of ended jobs (1/2 at first).
 //
-// O(J L) a decision, where L is the number of steps of the slots that the list leaves free, at most
-// J and rarely more than the slots; a new job adds O(J) and the recent arrivals.
+// O(J log J) a decision, with gangs O(J) for each of their ends; a new job adds O(J) and the recent
+// arrivals.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "malleable/kernel/marginal_gains.hpp"
+#include "malleable/kernel/shared_packing.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/speedups.hpp"
 #include "malleable/model/state.hpp"
@@ -59,7 +60,7 @@ class PromisedEnds {
   }
 
   void state(State& s) {
-    s(list_, ended_, known_, began_, started_, recent_, next_recent_, slips_, next_slip_);
+    s(list_, ended_, known_, began_, started_, recent_, slips_);
     s(paid_, count_, over_, late_, all_price_);
   }
 
@@ -81,9 +82,6 @@ class PromisedEnds {
     double theta, weight;
     void state(State& s) { s(theta, weight); }
   };
-  struct Step {  // free slots from a time on [s from now]
-    double from, free;
-  };
 
   void update_list(const Task& task);
   // Sets lambda_ and the prices.
@@ -95,10 +93,6 @@ class PromisedEnds {
   std::size_t place_of(const Task& task, Index row) const;
   double error_weight(const Entry& entry) const;
   void lay_out(const Task& task, std::span<double> slots);
-  // Takes the slots that a job needs from free_; returns its end.
-  double put(const Task& task, Index row, double most, double& now);
-  void split_at(std::size_t k, double time);
-  std::size_t start_free(const Task& task, std::span<double> slots);
   void promise_ends(const Task& task);
   void promise_end(const Task& task, std::size_t place, double theta);
   void count_late(const Task& task);
@@ -114,9 +108,8 @@ class PromisedEnds {
   double began_ = 0.0;      // [s] time of the first decision
   bool started_ = false;
   std::vector<std::int64_t> ended_;  // since the last decision
-  std::vector<Arrival> recent_;      // a ring buffer, like slips_
+  std::vector<Arrival> recent_;
   std::vector<Slip> slips_;
-  std::uint64_t next_recent_ = 0, next_slip_ = 0;
   double paid_ = 0.0, count_ = 0.0;  // recent jobs: sum of promised penalties, and number
   // Sum of errors beyond the aim: of ended jobs, and of present jobs that are late.
   double over_ = 0.0, late_ = 0.0;
@@ -125,9 +118,9 @@ class PromisedEnds {
   double lambda_ = 0.0, price_ = 0.0, slot_price_ = 0.0;
   std::vector<double> key_, end_;  // by row: work at the mean price; seconds until the end
   std::vector<Index> row_;         // by place in the list
-  std::vector<Step> free_;
-  std::size_t first_free_ = 0;
-  bool rises_ = false;  // free slots never fall with time, because no job has a minimum
+  std::vector<double> has_;        // by row: slots at the time that the schedule has reached
+  Problem laid_;                   // with the most slots that jobs take
+  SharedPacking packing_;          // of gangs
   SpeedupHulls hulls_;
   MarginalGains gains_;
   Problem spare_;
