@@ -2,12 +2,58 @@
 // programs (Rasooli and Down 2011); the caller's function solves them.
 #include <numeric>
 
-#include "malleable/embed/cluster.hpp"
+#include "malleable/embed/call.hpp"
 #include "malleable/policy/cluster_adaptive.hpp"
 #include "malleable/policy/registry.hpp"
 
 namespace malleable::embed {
 namespace {
+
+// Complete columns, checked.
+ClusterNodes nodes_of(const malleable_cluster& given) {
+  const std::size_t n = length("nodes", given.nodes);
+  const auto filled = [n](const auto* column, auto value) {
+    std::vector<decltype(value)> own(n, value);
+    if (column != nullptr) own.assign(column, column + n);
+    return own;
+  };
+  needed("map_slots", given.map_slots, n);
+  ClusterNodes nodes;
+  nodes.slots[0] = filled(given.map_slots, std::int64_t{0});
+  nodes.slots[1] = filled(given.reduce_slots, std::int64_t{0});
+  nodes.type = filled(given.type, std::int64_t{0});
+  nodes.rate = filled(given.rate, 1.0);
+  nodes.storage = filled(given.storage, kInfinity);
+  nodes.link = filled(given.link, kInfinity);
+  if (given.partitions != nullptr) nodes.partitions = filled(given.partitions, std::uint64_t{0});
+  if (given.memory != nullptr) nodes.memory = filled(given.memory, kInfinity);
+  if (given.gpus != nullptr) nodes.gpus = filled(given.gpus, 0.0);
+  nodes.generic = given.generic != 0;
+  validate(nodes.view());
+  return nodes;
+}
+
+// Reads options from text; null: the defaults.
+SchedulerOptions options_of(const char* given) {
+  SchedulerOptions options;
+  options.learn = true;
+  options.take_back = false;  // until the caller says that it can end tasks
+  if (given != nullptr) read_options(given, options);
+  return options;
+}
+
+// Users, with defaults for columns that were left out.
+std::vector<Scheduler::Person> people_of(std::int64_t count, const double* minimum,
+                                         const double* priority) {
+  std::vector<Scheduler::Person> people(length("users", count), {0.0, 1.0});
+  check_amounts("user_minimum", column(minimum, people.size()), kWeightRange);
+  check_amounts("user_priority", column(priority, people.size()), kRateRange);
+  for (std::size_t k = 0; k < people.size(); ++k) {
+    if (minimum != nullptr) people[k].minimum = minimum[k];
+    if (priority != nullptr) people[k].priority = priority[k];
+  }
+  return people;
+}
 
 ClassMatcher matcher_of(malleable_matcher solve, void* context) {
   if (solve == nullptr) throw_null("matcher");
@@ -100,8 +146,10 @@ int with_free(malleable_scheduler* scheduler, const std::int64_t* maps, const st
               const Visit& visit) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     const std::size_t nodes = of.scheduler.state().cluster.size();
-    const std::span<const std::int64_t> free[2] = {free_slots(maps, nodes, scheduler->defaults),
-                                                   free_slots(reduces, nodes, scheduler->defaults)};
+    std::vector<std::int64_t>& none = scheduler->defaults.none;
+    const std::span<const std::int64_t> free[2] = {
+        column_or(maps, nodes, std::int64_t{0}, none),
+        column_or(reduces, nodes, std::int64_t{0}, none)};
     visit(of.scheduler, free);
   });
 }
@@ -119,8 +167,7 @@ int malleable_scheduler_new(const malleable_cluster* cluster,
     const malleable_scheduler_options& given = sized("options", options);
     const SchedulerOptions how = options_of(given.options);
     ClusterNodes nodes = nodes_of(needed("cluster", cluster));
-    const auto people =
-        people_of<Scheduler::Person>(cluster->users, cluster->user_minimum, cluster->user_priority);
+    const auto people = people_of(cluster->users, cluster->user_minimum, cluster->user_priority);
     auto policy = policy_of(given, how, how.by_user.value_or(!people.empty()), nodes.generic);
     return new Owned<malleable_scheduler, PolicyAndScheduler>(std::move(policy), std::move(nodes),
                                                               people, how);
@@ -135,8 +182,7 @@ int malleable_scheduler_add(malleable_scheduler* scheduler, double now,
     const malleable_cluster_jobs& table = needed("jobs", jobs);
     const std::size_t n = length("count", table.count);
     Defaults& spare = scheduler->defaults;
-    const auto people = people_of<Scheduler::Person>(table.new_users, table.new_user_minimum,
-                                                     table.new_user_priority);
+    const auto people = people_of(table.new_users, table.new_user_minimum, table.new_user_priority);
     Scheduler::Additions added;
     added.new_users = people;
     std::vector<double> moments;
@@ -233,7 +279,7 @@ int malleable_scheduler_set_users(malleable_scheduler* scheduler, double now, in
                                   const double* priority) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     of.scheduler.set_users(needed("users", users, length("count", count)),
-                           people_of<Scheduler::Person>(count, minimum, priority), now);
+                           people_of(count, minimum, priority), now);
   });
 }
 

@@ -130,7 +130,7 @@ bool PeriodicDemandTest::may_meet(const Problem& problem, double period,
 }
 
 void PeriodicDemandTest::give_up(const Problem& problem, double period, std::span<const double> due,
-                            std::span<const double> weight, std::span<std::uint8_t> given_up) {
+                                 std::span<const double> weight, std::span<std::uint8_t> given_up) {
   open_.assign(due.begin(), due.end());
   for (std::size_t j = 0; j < due.size(); ++j) open_[j] = given_up[j] ? kInfinity : due[j];
   collect(problem, period, open_, kInfinity);

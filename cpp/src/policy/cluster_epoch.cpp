@@ -94,7 +94,7 @@ std::string_view ClusterEpoch::rule(const ClusterState& state) const {
 double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
                                 std::int64_t running) const {
   if (!follows_objective_ || time_matters_) return 0.0;
-  const double part = part_[pool][job];
+  const double part = kept(pool, job).part;
   if (part <= 0.0) return key(state, job, pool);
   return (running > 0 ? static_cast<double>(running) + 0.5 : kFirstSlot) / part;
 }
@@ -111,16 +111,7 @@ bool ClusterEpoch::starts_together(const ClusterState& state, Index job) const {
 }
 
 void ClusterEpoch::begin(const ClusterState& state) {
-  for (int pool = 0; pool < 2; ++pool) {
-    shares_[pool].clear();
-    id_[pool].clear();
-    most_[pool].clear();
-    part_[pool].clear();
-    stale_[pool].clear();
-    asked_[pool].clear();
-    placed_[pool].clear();
-    few_[pool] = true;
-  }
+  for (Pool& pool : pools_) pool = {};
   starts_ = options_.min_mode == MinMode::kStart;
   std::vector<Index> all(state.jobs.size());
   std::iota(all.begin(), all.end(), Index{0});
@@ -133,15 +124,10 @@ void ClusterEpoch::added(const ClusterState& state, std::span<const Index> jobs)
   note_kinds(state);
   const std::size_t users = by_user_ ? state.user_running.size() : 1;
   for (int pool = 0; pool < 2; ++pool) {
-    while (shares_[pool].size() < users) {
-      shares_[pool].push_back(
-          {Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}, {}});
-    }
-    id_[pool].resize(state.jobs.size(), kAbsent);
-    most_[pool].resize(state.jobs.size(), 0);
-    part_[pool].resize(state.jobs.size(), 0.0);
-    stale_[pool].resize(state.jobs.size(), 0);
-    placed_[pool].resize(state.jobs.size(), kAbsent);
+    auto& [shares, kept_jobs, asked, few] = pools_[pool];
+    const std::int64_t slots = std::max<std::int64_t>(state.slots[pool], 1);
+    while (shares.size() < users) shares.push_back({Epoch(slots, options_), {}, {}});
+    kept_jobs.resize(state.jobs.size());
   }
   if (by_user_) between_.begin(state);
 }
@@ -160,16 +146,7 @@ void ClusterEpoch::job_finished(const ClusterState& state, Index job) {
   coming_.left(state.size[job], took);
 }
 
-void ClusterEpoch::keep(const ClusterState&, State& s) {
-  for (auto& shares : shares_) {
-    for (Share& share : shares) s(share);
-  }
-  s(id_, most_, part_, coming_, few_, asked_);
-  for (int pool = 0; s.reading() && pool < 2; ++pool) {
-    for (Share& share : shares_[pool]) share.by_size.clear();
-    placed_[pool].assign(placed_[pool].size(), kAbsent);
-  }
-}
+void ClusterEpoch::keep(const ClusterState&, State& s) { s(pools_, coming_); }
 
 std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
   return std::min(demand.most, std::max<std::int64_t>(at_least_one_ ? 1 : 0, demand.minimum));
@@ -178,7 +155,7 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
 // A job of which little is known needs a slot until its tasks have shown more. If decisions hold
 // for longer than a task takes, the slot would run many tasks, which costs more than they show.
 bool ClusterEpoch::unsure(const ClusterState& state, Index job, int pool) const {
-  if (!asks_ || !few_[pool] || state.doubt.empty()) return false;
+  if (!asks_ || !pools_[pool].few || state.doubt.empty()) return false;
   const Phase p = next_phase(state, job, pool);
   const PhaseState& s = state.phase(job, p);
   const bool waits = p == kReduce && state.phase(job, kMap).unfinished() > 0;
@@ -195,8 +172,9 @@ void ClusterEpoch::ask(const ClusterState& state, Index job, int pool) {
   };
   if (program < 0 || !asks(job)) return;
   const auto place = static_cast<std::size_t>(program);
-  if (asked_[pool].size() <= place) asked_[pool].resize(place + 1, job);
-  Index& first = asked_[pool][place];
+  std::vector<Index>& asked = pools_[pool].asked;
+  if (asked.size() <= place) asked.resize(place + 1, job);
+  Index& first = asked[place];
   if (first != job && asks(first)) {
     if (state.demand(first, pool).running > 0) return;
     if (key(state, first, pool) <= key(state, job, pool)) return;
@@ -210,14 +188,15 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const Clust
   const std::int64_t own = least(demand);
   if (own > 0 || !unsure(state, job, pool)) return own;
   const auto program = static_cast<std::size_t>(state.jobs.group_of(job));
-  const bool other = program < asked_[pool].size() && asked_[pool][program] != job;
+  const std::vector<Index>& asked = pools_[pool].asked;
+  const bool other = program < asked.size() && asked[program] != job;
   const bool alike = state.learned.between_runs[next_phase(state, job, pool)] <= kUnsure;
   return other && alike ? own : std::min<std::int64_t>(demand.most, 1);
 }
 
 // Sets the most slots that the job can use now.
 void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most) {
-  std::int64_t& before = most_[pool][job];
+  std::int64_t& before = kept(pool, job).most;
   share.most += static_cast<double>(most - before);
   share.wide += (most > 1 ? 1 : 0) - (before > 1 ? 1 : 0);
   before = most;
@@ -226,13 +205,13 @@ void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most
 // The job leaves the user's share, and joins the other user's at its next decision.
 void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t before) {
   for (int pool = 0; by_user_ && pool < 2; ++pool) {
-    std::int64_t& id = id_[pool][job];
-    if (id == kAbsent) continue;
-    Share& share = shares_[pool][before];
-    share.epoch.remove({&id, 1});
+    Kept& own = kept(pool, job);
+    if (own.id == kAbsent) continue;
+    Share& share = pools_[pool].shares[before];
+    share.epoch.remove({&own.id, 1});
     set_most(share, pool, job, 0);
     share.changed = true;
-    id = placed_[pool][job] = kAbsent;
+    own.id = own.placed = kAbsent;
   }
 }
 
@@ -245,14 +224,13 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   const std::size_t first_new = share.job.size();
   for (const Index job : jobs) {
     const ClusterState::Demand demand = state.demand(job, pool);
-    std::int64_t& id = id_[pool][job];
+    Kept& own = kept(pool, job);
+    const std::int64_t id = own.id;
     set_most(share, pool, job, demand.most);
-    stale_[pool][job] = 1;
+    own.stale = true;
     if (demand.most == 0) {
       if (id != kAbsent) gone_.push_back(id);
-      id = kAbsent;
-      placed_[pool][job] = kAbsent;
-      part_[pool][job] = 0.0;
+      own = {};
       answer.set(job, 0.0);
       continue;
     }
@@ -302,7 +280,7 @@ void ClusterEpoch::pass_changes(int pool, Share& share, std::size_t first_new) {
   }
   if (!new_kind_.empty()) {
     std::int64_t id = share.epoch.add(new_.view(), new_kind_);
-    for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
+    for (std::size_t k = first_new; k < share.job.size(); ++k) kept(pool, share.job[k]).id = id++;
   }
 }
 
@@ -318,7 +296,7 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
   for (const std::int64_t id : ids_) {
     const Index job = share.job[static_cast<std::size_t>(id)];
     const std::int64_t own = least(state.demand(job, pool));
-    low.push_back(std::min(most_[pool][job], std::max(own, static_cast<std::int64_t>(part))));
+    low.push_back(std::min(kept(pool, job).most, std::max(own, static_cast<std::int64_t>(part))));
   }
   share.epoch.update(ids_, {{}, {}, {}, low, {}});
 }
@@ -332,26 +310,27 @@ ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, In
           0.0,
           state.rank[job],
           job,
-          placed_[pool][job]};
+          kept(pool, job).placed};
 }
 
 // Shares the slots by size (kernel/power_shares): smaller jobs get more, by the share exponent.
 void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& share,
                                 std::int64_t slots, double share_exponent, Answer& answer) {
   IncrementalOrder<Placed>& order = share.by_size;
-  std::vector<std::int64_t>& placed = placed_[pool];
   using Place = IncrementalOrder<Placed>::Place;
   order.each([&](Placed& row) {
-    if (placed[row.job] != row.stamp) return Place::kGone;
-    if (std::exchange(stale_[pool][row.job], 0) == 0) return Place::kSame;
+    Kept& own = kept(pool, row.job);
+    if (own.placed != row.stamp) return Place::kGone;
+    if (!std::exchange(own.stale, false)) return Place::kSame;
     const double before = std::exchange(row, place(state, pool, row.job)).key;
     return row.key == before ? Place::kSame : Place::kOther;
   });
   for (const std::int64_t id : share.epoch.ids()) {
     const Index job = share.job[static_cast<std::size_t>(id)];
-    if (placed[job] != kAbsent) continue;
-    placed[job] = stamps_++;
-    stale_[pool][job] = 0;
+    Kept& own = kept(pool, job);
+    if (own.placed != kAbsent) continue;
+    own.placed = stamps_++;
+    own.stale = false;
     order.add(place(state, pool, job));
   }
   order.settle();
@@ -363,7 +342,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
   by_size_.give(share_exponent, static_cast<double>(slots), rows);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index job = rows[k].job;
-    double& part = part_[pool][job];
+    double& part = kept(pool, job).part;
     if (std::fabs(by_size_.part(k) - part) > kSamePart * part) {
       part = by_size_.part(k);
       answer.reorder(job);
@@ -392,7 +371,7 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   for (std::size_t row = 0; row < ids.size(); ++row) {
     if (sizeless_ && !changed[row]) continue;
     const Index job = share.job[static_cast<std::size_t>(ids[row])];
-    if (std::exchange(part_[pool][job], 0.0) > 0.0) answer.reorder(job);
+    if (std::exchange(kept(pool, job).part, 0.0) > 0.0) answer.reorder(job);
     answer.set(job, static_cast<double>(given[row]));
   }
 }
@@ -402,7 +381,7 @@ void ClusterEpoch::gather_changed(const ClusterState& state, int pool,
                                   std::span<const Index> changed) {
   changed_.assign(changed.begin(), changed.end());
   const bool few = static_cast<std::int64_t>(state.present.size()) <= state.slots[pool];
-  if (std::exchange(few_[pool], few) != few && asks_) {
+  if (std::exchange(pools_[pool].few, few) != few && asks_) {
     // The minimum of all jobs has changed.
     changed_.insert(changed_.end(), state.present.begin(), state.present.end());
   }
@@ -421,7 +400,7 @@ std::size_t ClusterEpoch::share_of(const ClusterState& state, Index job) const {
 void ClusterEpoch::decide(const ClusterState& state, int pool, std::span<const Index> changed,
                           Answer& answer) {
   gather_changed(state, pool, changed);
-  std::vector<Share>& shares = shares_[pool];
+  std::vector<Share>& shares = pools_[pool].shares;
   for (std::size_t first = 0, last = 0; first < changed_.size(); first = last) {
     const std::size_t user = share_of(state, changed_[first]);
     while (last < changed_.size() && share_of(state, changed_[last]) == user) ++last;

@@ -232,13 +232,9 @@ void ClusterFlow::update_job(const ClusterState& state, Index job) {
   for (auto* column : {&ids_, &most_slots_, &ended_}) column->clear();
   work_.clear();
   // An engine may later show tasks of a phase that had none, or had ended.
-  if (phases_[job] != phases_of(state, job)) {
-    leave(flows_[number]);
-    come(state, number);
-    return;
-  }
-  bool again = false;
+  bool again = phases_[job] != phases_of(state, job);
   each_phase(state, job, [&](Phase p, Index place) {
+    if (again) return;
     const Left left = left_of(state, job, p);
     const bool open = in_epoch.jobs[place].open();
     again |= !open && !left.ended;

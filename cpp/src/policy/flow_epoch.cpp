@@ -8,17 +8,8 @@
 #include "malleable/policy/flow_curves.hpp"
 
 namespace malleable {
-namespace {
-
 // Terms: a slot is held from one decision to the next; a job outlives its estimate if it goes on
 // with no work left.
-
-// The cost of a second of a flow if its penalty is a line; otherwise its weight.
-double second_of(const FlowTable::Flow& flow) {
-  return info(flow.kind).per_size && flow.size > 0.0 ? flow.weight / flow.size : flow.weight;
-}
-
-}  // namespace
 
 FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOptions& options)
     : rule_(make_flow_rule(options)) {
@@ -125,7 +116,7 @@ void FlowEpoch::serve_by_gains(FlowShares& to) {
       gains_.add(job.left, most, speedup, place);
       gaining_.push_back(&job);
     }
-    gains_.end_flow(second_of(flow));
+    gains_.end_flow(flow.value_of_second());
   }
   gained_.resize(gaining_.size());
   gains_.allocate(at_.coming.expected(), gained_);

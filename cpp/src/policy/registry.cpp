@@ -210,10 +210,9 @@ const Policy& find_policy(Model model, std::string_view name) {
   throw std::invalid_argument("policy = '" + std::string(name) + "': expected one of " + names);
 }
 
-const Policy& find_policy(EpochPolicy policy) {
+const Policy& find_policy(Model model, const PolicyCode& code) {
   for (const Policy& row : kPolicies) {
-    const auto* code = std::get_if<EpochPolicy>(&row.code);
-    if (row.model == Model::kJobs && code != nullptr && *code == policy) return row;
+    if (row.model == model && row.code == code) return row;
   }
   throw std::invalid_argument("policy: no code of one");
 }

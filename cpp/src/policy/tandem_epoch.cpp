@@ -71,13 +71,7 @@ TandemEpoch::TandemEpoch(const TandemEpochOptions& options)
   clock_.set(options.period);
 }
 
-const char* TandemEpoch::rule() const {
-  for (const Policy& row : all_policies()) {
-    const auto* policy = std::get_if<TandemPolicy>(&row.code);
-    if (policy != nullptr && *policy == options_.policy) return row.name;
-  }
-  return "";
-}
+const char* TandemEpoch::rule() const { return find_policy(Model::kTandem, options_.policy).name; }
 
 bool TandemEpoch::overloaded() const {
   return clock_.overloaded(options_.slots[kMapping], kMapping) ||
@@ -149,7 +143,6 @@ void TandemEpoch::remove(std::span<const std::int64_t> ids) {
     for (StationState& station : stations_) station.first[row] = kInfinity;
     imbalance_[row] = kInfinity;
   });
-  latest_stale_ = true;
 }
 
 // Computes a job's ready shuffle work (unless it is given) and its ranks.
@@ -389,7 +382,6 @@ void TandemEpoch::find_latest() {
   for (Row row = 0; row < jobs_.rows(); ++row) {
     if (jobs_.has(row)) latest_arrival_ = std::max(latest_arrival_, jobs_[row].arrival);
   }
-  latest_stale_ = false;
 }
 
 // Begins a decision: stores its time, slots and period.
@@ -442,7 +434,7 @@ std::span<const TandemEpoch::Service> TandemEpoch::decide(
   const Both<std::int64_t> slots{new_map_slots.value_or(options_.slots[kMapping]),
                                  new_shuffle_slots.value_or(options_.slots[kShuffling])};
   for (const Station at : kStations) check_station(at, slots[at]);
-  if (latest_arrival_ > now && latest_stale_) find_latest();
+  if (latest_arrival_ > now) find_latest();  // that job may have left
   if (latest_arrival_ > now) {
     throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
                                 std::to_string(latest_arrival_));

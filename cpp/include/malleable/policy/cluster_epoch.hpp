@@ -24,7 +24,6 @@
 // unless runs of programs differ as much.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "malleable/kernel/incremental_order.hpp"
@@ -97,7 +96,35 @@ class ClusterEpoch final : public ClusterPolicy {
     bool changed = false;
     std::int64_t before = -1;  // slots at the last decision
 
-    void state(State& s) { s(epoch, job, most, wide, changed, before); }
+    void state(State& s) {
+      s(epoch, job, most, wide, changed, before);
+      if (s.reading()) by_size.clear();
+    }
+  };
+  // What is kept of a job in a pool.
+  struct Kept {
+    std::int64_t id = kAbsent, most = 0;
+    // If slots are shared by size: its approximate part of its share's slots; the stamp of its
+    // entry in by_size; whether its work or counts changed since by_size was updated.
+    double part = 0.0;
+    std::int64_t placed = kAbsent;
+    bool stale = false;
+
+    void state(State& s) {
+      s(id, most, part);
+      if (s.reading()) placed = kAbsent;
+    }
+  };
+  struct Pool {
+    std::vector<Share> shares;  // by user
+    std::vector<Kept> jobs;
+    std::vector<Index> asked;  // by program, who shows what its tasks take
+    bool few = true;           // no more jobs than slots, at the last decision
+
+    void state(State& s) {
+      for (Share& share : shares) s(share);
+      s(jobs, asked, few);
+    }
   };
 
   void note_kinds(const ClusterState& state);
@@ -121,6 +148,8 @@ class ClusterEpoch final : public ClusterPolicy {
   void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);
 
   Placed place(const ClusterState& state, int pool, Index job) const;
+  const Kept& kept(int pool, Index job) const { return pools_[pool].jobs[job]; }
+  Kept& kept(int pool, Index job) { return pools_[pool].jobs[job]; }
 
   EpochOptions options_;
   bool at_least_one_, by_user_;
@@ -131,16 +160,8 @@ class ClusterEpoch final : public ClusterPolicy {
   double pool_minimum_;
   // uses what was learnt; may share slots by size, with these options; with the present jobs
   bool asks_, may_share_ = false, can_share_ = false;
-  std::vector<Share> shares_[2];               // by pool and user
-  std::vector<std::int64_t> id_[2], most_[2];  // by job
-  // By job, if slots are shared by size: its approximate part of its share's slots; whether its
-  // work or counts changed since by_size was updated; the stamp of its entry in by_size.
-  std::vector<double> part_[2];
-  std::vector<std::uint8_t> stale_[2];
-  std::array<bool, 2> few_{true, true};  // no more jobs than slots, at the last decision
-  std::vector<Index> asked_[2];          // by program, who shows what its tasks take
-  std::vector<std::int64_t> placed_[2];  // that stamp
-  std::int64_t stamps_ = 0;              // the last stamp
+  Pool pools_[2];
+  std::int64_t stamps_ = 0;  // the last stamp
   PowerShares by_size_;
   ComingLoad coming_;
   std::vector<Index> changed_;

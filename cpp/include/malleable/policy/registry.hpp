@@ -106,8 +106,9 @@ std::unique_ptr<ClusterPolicy> make_cluster_policy(std::string_view name,
                                                    Aggregate aggregate, Kind kind, bool by_user,
                                                    bool generic, std::vector<double> exponents = {},
                                                    std::vector<std::int64_t> useful = {});
-// The row of the jobs model with this code.
-const Policy& find_policy(EpochPolicy policy);
+// The row of a model with this code.
+const Policy& find_policy(Model model, const PolicyCode& code);
+inline const Policy& find_policy(EpochPolicy policy) { return find_policy(Model::kJobs, policy); }
 
 [[noreturn]] void throw_other_family(const Policy& policy);
 

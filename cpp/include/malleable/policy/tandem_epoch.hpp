@@ -202,7 +202,6 @@ class TandemEpoch {
   std::vector<double> imbalance_;  // by row: the larger over the smaller phase
   std::int64_t sequence_ = 0;
   double latest_arrival_ = -kInfinity;
-  bool latest_stale_ = false;  // latest_ may be of a job that was removed
 
   Line line_[2];
   const StationState* lined_up_ = nullptr;

@@ -37,8 +37,7 @@ bool FlowByValue::by_prices(const FlowScene& at, std::span<const Index> rows) {
   for (const Index row : rows) {
     const FlowTable::Flow& flow = at.table.flows()[row];
     if (!info(flow.kind).steady) return false;
-    const bool by_size = info(flow.kind).per_size && flow.size > 0.0;
-    rate_.push_back(by_size ? flow.weight / flow.size : flow.weight);
+    rate_.push_back(flow.value_of_second());
   }
   const std::span<const double> price = front_.prices(jobs_.work, jobs_.high, rate_, jobs_.slots);
   sorter_.sort(price, sorted_);

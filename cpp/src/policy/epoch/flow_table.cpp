@@ -1,6 +1,7 @@
 #include "malleable/policy/epoch/flow_table.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -11,12 +12,6 @@
 
 namespace malleable {
 namespace {
-
-void check_entries(const char* field, std::size_t entries, std::size_t wanted, const char* of) {
-  if (entries == 0 || entries == wanted) return;
-  throw std::invalid_argument(std::string(field) + " has " + std::to_string(entries) +
-                              " entries but there are " + std::to_string(wanted) + " " + of);
-}
 
 void check_tasks(std::span<const std::int64_t> tasks, double task_work) {
   for (std::size_t k = 0; k < tasks.size(); ++k) {
@@ -55,18 +50,16 @@ void check_continues(const FlowsView& flows, std::span<const std::int64_t> conti
 void FlowTable::check_additions(const Additions& added, bool custom) const {
   const FlowsView& flows = added.flows;
   const std::size_t f = flows.flows(), n = flows.jobs();
-  if (added.kind.size() != 1 && added.kind.size() != f) {
-    throw std::invalid_argument("kind has " + std::to_string(added.kind.size()) +
-                                " entries but there are " + std::to_string(f) + " flows");
+  if (added.kind.size() != 1) check_length("kind", added.kind.size(), f, "arrival");
+  for (const auto& [field, entries] :
+       {std::pair{"tasks", added.tasks.size()}, std::pair{"continues", added.continues.size()},
+        std::pair{"name", added.name.size()}}) {
+    if (entries > 0) check_length(field, entries, n, "work");
   }
-  check_entries("tasks", added.tasks.size(), n, "jobs");
-  check_entries("continues", added.continues.size(), n, "jobs");
-  check_entries("name", added.name.size(), n, "jobs");
   check_tasks(added.tasks, task_work_);
   check_continues(flows, added.continues);
-  const auto kind_of = [&](std::size_t j) { return added.kind[added.kind.size() == 1 ? 0 : j]; };
   for (std::size_t j = 0; j < f; ++j) {
-    const Kind kind = kind_of(j);
+    const Kind kind = added.kind_of(j);
     if (info(kind).needs_deadline) check_needed_deadline(kind, j, flows.deadline[j]);
     if (info(kind).custom && !custom) {
       throw std::invalid_argument("kind custom needs a function");
@@ -89,12 +82,10 @@ void FlowTable::add(Additions&& added, bool custom, double now) {
     const auto place_of = [&](auto row) {
       return static_cast<Index>(row) - static_cast<Index>(begin);
     };
-    Flow& flow = flows_.emplace_back(
-        Flow{next_flow_++, next_job_, rows_, added.dated ? flows.arrival[j] : now, flows.weight[j],
-             flows.deadline[j], flows.original[j], added.kind[added.kind.size() == 1 ? 0 : j]});
-    const SlaView::Steps steps = flows.sla.of(j);
-    flow.sla_time.assign(steps.time.begin(), steps.time.end());
-    flow.sla_penalty.assign(steps.penalty.begin(), steps.penalty.end());
+    Flow& flow = flows_.emplace_back(Flow{next_flow_++, next_job_, rows_,
+                                          added.dated ? flows.arrival[j] : now, flows.weight[j],
+                                          flows.deadline[j], flows.original[j], added.kind_of(j)});
+    flow.set_steps(flows.sla.of(j));
     flow.jobs.reserve(end - begin);
     for (std::size_t i = begin; i < end; ++i) {
       const double guessed = added.tasks.empty() ? 0.0 : static_cast<double>(added.tasks[i]);
@@ -170,11 +161,8 @@ void FlowTable::check_changes(std::size_t jobs, std::span<const Index> flows,
                               const Changes& changes) const {
   check_amounts("work", changes.work, kLeftRange);
   check_tasks(changes.tasks, task_work_);
-  for (std::size_t k = 0; k < changes.max_slots.size(); ++k) {
-    if (changes.max_slots[k] >= 1) continue;
-    throw FieldError("max_slots", k, static_cast<long long>(changes.max_slots[k]),
-                     "must be at least 1");
-  }
+  check_counts("max_slots", changes.max_slots, 1, std::numeric_limits<std::int64_t>::max(),
+               "must be at least 1");
   validate(changes.speedup, jobs, "ids");
   check_amounts("weight", changes.weight, kWeightRange);
   check_deadlines(changes.deadline);
@@ -208,10 +196,7 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
     Flow& flow = flows_[of_flows[k]];
     overwrite(flow.weight, changes.weight, k);
     overwrite(flow.deadline, changes.deadline, k);
-    if (!changes.sla.given()) continue;
-    const SlaView::Steps steps = changes.sla.of(k);
-    flow.sla_time.assign(steps.time.begin(), steps.time.end());
-    flow.sla_penalty.assign(steps.penalty.begin(), steps.penalty.end());
+    if (changes.sla.given()) flow.set_steps(changes.sla.of(k));
   }
 }
 

@@ -47,11 +47,11 @@ void JobTable::append(const JobsView& jobs, std::span<const Kind> kinds, Kind ot
   add(max_slots, jobs.max_slots);
   outliving_.reserve(work.capacity());  // so that no decision allocates
   arrival.resize(work.size(), now);     // if left out
-  const auto add_if_used = [&](auto& column, const auto& values, std::int64_t otherwise) {
+  const auto add_if_used = [&](auto& column, const auto& values, std::int64_t spare) {
     if (column.empty() && values.empty()) return;
-    column.resize(id.size(), otherwise);
+    column.resize(id.size(), spare);
     add(column, values);
-    column.resize(work.size(), otherwise);
+    column.resize(work.size(), spare);
   };
   add_if_used(min_mode, jobs.min_mode, static_cast<std::int64_t>(mode));
   add_if_used(preferred, jobs.preferred, 0);

@@ -79,6 +79,14 @@ class FlowTable {
       return static_cast<std::size_t>(&job - jobs.data());
     }
     bool curved() const { return !speedup.exponent.empty(); }
+    // The cost of a second if the penalty is a line; otherwise its weight.
+    double value_of_second() const {
+      return info(kind).per_size && size > 0.0 ? weight / size : weight;
+    }
+    void set_steps(const SlaView::Steps& steps) {
+      sla_time.assign(steps.time.begin(), steps.time.end());
+      sla_penalty.assign(steps.penalty.begin(), steps.penalty.end());
+    }
     void state(State& s) {
       s(id, first_id, first, arrival, weight, deadline, size, kind, open, jobs, parent,
         topological);
@@ -95,6 +103,8 @@ class FlowTable {
     std::span<const std::int64_t> tasks, continues;
     std::vector<std::string> name;
     bool dated = true;  // false: the flows arrive at the last decision, or at the first one
+
+    Kind kind_of(std::size_t flow) const { return kind[kind.size() == 1 ? 0 : flow]; }
   };
 
   // Columns are empty, which changes nothing, or have one entry per id.

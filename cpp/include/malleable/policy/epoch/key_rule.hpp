@@ -2,8 +2,8 @@
 //
 // A decision is a pass over the keys and a selection (minima to all, then the rest by key), O(J)
 // for J jobs. It rewrites only rows that gain or lose slots, and allocates nothing once warm. Each
-// rule has its own source (key_rule_*.cpp), and a row in key_rule.cpp that says for which objective,
-// policy and kinds of jobs it is.
+// rule has its own source (key_rule_*.cpp), and a row in key_rule.cpp that says for which
+// objective, policy and kinds of jobs it is.
 #pragma once
 
 #include <initializer_list>
