@@ -1,6 +1,7 @@
 """What estimates of tasks' times are worth: real traces with nothing known, and families nothing was chosen on.
 
-The policy is `auto` with its defaults; users say nothing of times, but where a name has "said".
+The policy is `auto` with its defaults; users say nothing of times, except where a name has "said". `p` is the
+exponent of a speed-up (s tasks of a job together do s^p of one), sigma a standard deviation of logarithms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Jobs of tasks on nodes, by `malleable.simulate`: what the policy a user gets by default makes of them.
 
 "auto" is asked for by name alone, nothing else said; where sizes are not known (``learn``) so it is for every
-rule but the floors, which are told the truth. Rivals of `rivals` are policies of one's own, in Python; FAIR
+rule but the floors, which are told the truth. Rivals of `rivals` are custom policies, in Python; FAIR
 and FIFO are the package's, which `tests/test_rivals.py` holds against the rival of ten lines.
 """
 
@@ -33,6 +33,7 @@ from benchmarks.instances import (
 from benchmarks.rivals import rules as rivals
 from benchmarks.rivals.table import Row, SkippedError, section
 
+# FAIR with reduce tasks that start once such a part of the maps has ended (slow start).
 FAIRS = ("FAIR .05", "FAIR .8", "FAIR ended")
 _STARTS = {".05": 0.05, ".8": 0.8, "ended": 1.0}
 

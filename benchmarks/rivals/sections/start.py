@@ -23,7 +23,7 @@ _PUBLISHED = {
 
 
 class _Loop:
-    """What runs and waits; a rival says who starts on how many slots, and how the others change."""
+    """What runs and waits; a rival says which jobs start on how many slots, and how the others change."""
 
     def __init__(self, world: HpcJobs) -> None:
         jobs = world.jobs

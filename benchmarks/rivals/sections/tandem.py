@@ -1,4 +1,8 @@
-"""Jobs with a map and a shuffle phase that overlap, come one after the other."""
+"""Jobs with a map and a shuffle phase that overlap (a tandem queue of two stations) come one after the other.
+
+Max-srpt and split-srpt are policies of Lin et al. 2013, two-srpt is of this project. Rivals: the k oldest jobs
+share the map station (k-lps), all share (ps), first come, first served (fcfs).
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from benchmarks.rivals.sections.clusters import mean_seconds
 from benchmarks.rivals.table import Row, SkippedError, section
 from tests.oracles.flow_loop import fluid_loop
 
+# name, generator, load, slots, number of flows
 _CASES = (
     ("TPC-H", tpch_stream, 0.5, 36, 100),
     ("TPC-H", tpch_stream, 0.8, 23, 100),
@@ -26,6 +27,7 @@ _CASES = (
 
 
 def _srwf(jobs: mb.ClusterJobs) -> Any:
+    # shortest remaining work of a flow first
     number: dict[str, int] = {}
     flow = [number.setdefault(name, len(number)) for name in jobs.flow or ()]
     first = jobs.after_offset.tolist()
