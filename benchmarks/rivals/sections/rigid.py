@@ -1,7 +1,8 @@
 """Rigid jobs (all their slots at once, or none) in a queue with backfill.
 
-EASY lets later jobs start if that does not delay the first waiting one; easy-sjf takes the shortest requested time
-first. WFP3 is the longest wait over the requested time, cubed and times slots; F1 is short and narrow jobs first.
+EASY lets later jobs start if that does not delay the first waiting one; easy-sjf takes the shortest requested
+time first. WFP3 is the longest wait over the requested time, cubed and times slots; F1 is short and narrow jobs
+first.
 """
 
 from __future__ import annotations

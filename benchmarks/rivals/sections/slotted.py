@@ -1,7 +1,7 @@
 """Jobs with map tasks and reduce tasks in equal steps of time.
 
-Asrpt is the policy of Zheng et al. 2013, unlock is of this project. Rivals: least work left (srpt), equal shares,
-first come.
+Asrpt is the policy of Zheng et al. 2013, unlock is of this project. Rivals: least work left (srpt), equal
+shares, first come.
 """
 
 from __future__ import annotations
