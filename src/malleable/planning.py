@@ -77,10 +77,10 @@ def plan(
         ``sum:KIND`` or ``max:KIND`` with KIND one of response, completion, stretch, tardy, tardiness,
         lateness, sla, strict, custom; or one such text per job, with a common aggregate.
     policy : str, optional
-        For jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq`` or ``hesrpt`` (least work first, shares
-        by the speed-up). For flows ``flowflex`` (the default), ``flowflex-fast`` (without the minimum-cost
-        flow and the search), ``flowflex-literal`` (as Nagarajan et al. describe it), ``fair`` or ``fifo``,
-        which know only ready jobs.
+        For jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq`` (shares by weight) or ``hesrpt`` (least
+        work first, shares by the speed-up). For flows ``flowflex`` (the default), ``flowflex-fast`` (without
+        the minimum-cost flow and the search), ``flowflex-literal`` (as Nagarajan et al. describe it), ``fair``
+        or ``fifo``, which know only ready jobs.
     effort : int, optional
         FLEX, FlowFlex: candidates to try after the fixed orders. More effort is never worse, and no bound
         falls. The default keeps plans within seconds: `malleable.jobs.plan.DEFAULT_EFFORT`, fewer for more
@@ -98,8 +98,9 @@ def plan(
         between, also those of a job that has ended, as `malleable.Epoch` does. The bound holds for all such
         loops. FLEX searches only with an ``effort``. 0: slots may change at any time.
     min_mode : str
-        ``guarantee``, ``gang`` or ``start``, as for `malleable.Epoch`. With ``start`` the plan is that of a
-        loop. Jobs may have modes of their own (`malleable.Jobs`).
+        ``guarantee`` (at least the minimum while a job has work), ``gang`` (that or no slots) or ``start``
+        (wait for the minimum), as for `malleable.Epoch`. With ``start`` the plan is that of a loop. Jobs may
+        have modes of their own (`malleable.Jobs`).
     penalty : numba cfunc or function, optional
         For ``custom``: penalty of (job or flow row, absolute completion), non-decreasing in the completion
         and never NaN. A penalty that is infinite from some time on is a strict deadline.

@@ -48,7 +48,7 @@ class _Reader:
         self._folder, self._suffix, self._heads = folder, suffix, heads
         self._at: dict[tuple[int, int], int] = {}  # bytes shown, by task and attempt
         self._last = -1  # the task that was shown last
-        self.told = False  # whether anything was shown
+        self.any_shown = False
 
     def show(self, task: int, attempt: int) -> None:
         at = self._at.get((task, attempt), 0)
@@ -60,7 +60,7 @@ class _Reader:
                 return
             if self._heads and self._last != task:
                 sys.stdout.buffer.write(f"==> task {task} <==\n".encode())
-            self._last, self.told = task, True
+            self._last, self.any_shown = task, True
             file.seek(at)
             shutil.copyfileobj(file, sys.stdout.buffer)
             self._at[task, attempt] = file.tell()
@@ -97,7 +97,7 @@ def run(asked: argparse.Namespace) -> int:
                 reader.show(task, counting.get(task, attempt))
             sys.stdout.buffer.flush()
             if over or not asked.follow:
-                if not reader.told:
+                if not reader.any_shown:
                     which = "standard error" if asked.err else "standard output"
                     which_task = "" if asked.task is None else f" task {asked.task}"
                     note(f"{printable(asked.job)}{which_task}: nothing on {which}")

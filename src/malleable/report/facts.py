@@ -19,10 +19,10 @@ from malleable.arrays import Floats
 from malleable.display import counted
 from malleable.records import mean_of, most_of, ratio
 from malleable.report import scenarios as runs
+from malleable.report.gains import by_group, movers
 from malleable.report.study import Study
 from malleable.report.units import Schedule, changes, mean_bound, metrics
 from malleable.report.verdict import verdict
-from malleable.report.who import by_group, movers
 from malleable.simulation import is_fair
 from malleable.view.simulations import best_fair
 from malleable.view.text import fields_of, plain
@@ -214,25 +214,25 @@ class _Made:
             schedules[RECORDED] = study.schedule
         before = schedules.get(self.baseline or "")
         after = schedules.get(self.subject)
-        who: dict[str, Any] = {"changes": None, "groups": [], "movers": []}
+        compared: dict[str, Any] = {"changes": None, "groups": [], "movers": []}
         if before is not None and after is not None:
             beside = {
                 name: schedules[name]
                 for name in dict.fromkeys([RECORDED, self.baseline, self.fair, self.subject])
                 if name is not None and name in schedules
             }
-            who = {
+            compared = {
                 "changes": changes(study.units, before, after),
                 "groups": by_group(study.units, beside, self.baseline or "", self.subject),
                 "movers": movers(study.units, before, after),
             }
         table = {"rows": self.rows}
-        told = {**self.head(), "table": table, "trust": self.trust, **who}
+        told = {**self.head(), "table": table, "trust": self.trust, **compared}
         return {
             "verdict": verdict(told),
             "table": table,
             "trust": self.trust,
-            **who,
+            **compared,
             "time": _over_time(
                 study, schedules, {name: self.base[name].series for name in self.schedules}
             ),

@@ -149,18 +149,18 @@ def slots_over_time(plan: Plan, group: Integers | None = None) -> Steps:
         owner = group[owner]
     times = np.concatenate([pieces["start"], pieces["end"]])
     change = np.concatenate([pieces["slots"], -np.asarray(pieces["slots"])])
-    who = np.concatenate([owner, owner])
-    rows = np.lexsort((times, who))
-    times, change, who = times[rows], change[rows], who[rows]
+    job = np.concatenate([owner, owner])
+    rows = np.lexsort((times, job))
+    times, change, job = times[rows], change[rows], job[rows]
     # One event per job and time, then one per change of its slots.
-    first = np.flatnonzero(_differs(who) | _differs(times, 1e-12))
+    first = np.flatnonzero(_differs(job) | _differs(times, 1e-12))
     held = np.cumsum(change)[np.append(first[1:], len(times)) - 1] if len(first) else change
-    times, who = times[first], who[first]
-    changed = np.flatnonzero(_differs(who) | _differs(held))
-    times, who, held = times[changed], who[changed], held[changed]
+    times, job = times[first], job[first]
+    changed = np.flatnonzero(_differs(job) | _differs(held))
+    times, job, held = times[changed], job[changed], held[changed]
 
     busy = np.flatnonzero(held > 0)  # every job's last event is a release, so there is a next one
-    return Steps(who[busy], times[busy], times[np.minimum(busy + 1, len(times) - 1)], held[busy])
+    return Steps(job[busy], times[busy], times[np.minimum(busy + 1, len(times) - 1)], held[busy])
 
 
 def _differs(values: Floats | Integers, by: float = 0.0) -> npt.NDArray[np.bool_]:

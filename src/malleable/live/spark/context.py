@@ -182,9 +182,9 @@ class Context:
 
     # One governor.
 
-    def claim(self, who: str) -> None:
+    def claim(self, name: str) -> None:
         # Become the only governor of this context; ValueError: it has one.
-        owner = self._jvm.java.lang.System.getProperties().putIfAbsent(_MARK, who)
+        owner = self._jvm.java.lang.System.getProperties().putIfAbsent(_MARK, name)
         if owner is not None:
             raise ValueError(f"sc: {owner} already governs this context")
 

@@ -130,6 +130,7 @@ class Governor(Ledger):
         return row
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
+        # whether a job may run by the jobs that it waits for: Spark itself sees to that
         return "free"
 
     def _end(self, row: int, count: int, mean: float) -> None:
