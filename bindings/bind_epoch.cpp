@@ -22,7 +22,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
  public:
   using BoundEpoch::BoundEpoch;
 
-  // Columns by name, each as in columns.hpp.
+  // Columns by name: arrays, lists, or one value for all jobs.
   Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind,
                        const std::optional<Integers>& program, bool dated) {
     const Given<JobsView, JobColumns> jobs(columns);

@@ -19,9 +19,10 @@
 
 namespace malleable::bindings {
 
-// Reads the columns of `made` from a dictionary (each as in columns.hpp): into the optional that
-// place(column) returns, then calls keep(column, the read column). If a column may be left out,
-// None is the same as no entry. TypeError for a column of another type, or a missing one.
+// Reads the columns of `made` from a dictionary (arrays, lists, or one value for all rows): into
+// the optional that place(column) returns, then calls keep(column, the read column). If a column
+// may be left out, None is the same as no entry. TypeError for a column of another type, or a
+// missing one.
 template <typename Columns, typename Made, typename Place, typename Keep, typename... Length>
 void read_columns(const py::dict& given, Made& made, Place place, Keep keep, Length... length) {
   // Interned once, because making and finding the names takes longer than reading a small table.

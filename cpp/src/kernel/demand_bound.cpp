@@ -17,7 +17,8 @@ namespace {
 // beyond S t; the peak is where it is largest, the window the span of times that may be overloaded.
 // Deadlines may be stretched (times `stretch`) within their tolerance. Sums of forced work are off
 // by a few roundings of S t. A level passes if the excess is between 0 and 2 kRounding S t:
-// rounding then cannot lift a bound at any scale of t.
+// rounding then cannot lift a bound at any scale of t. A gang runs on at least its minimum, or not
+// at all.
 constexpr int kRounds = 60;          // of the search for a level, from below
 constexpr int kOwnRounds = 12;       // the same for custom penalties, known only by their values
 constexpr int kLevelHalvings = 200;  // halvings of a bracket of levels

@@ -8,7 +8,7 @@
 namespace malleable {
 
 // Terms: a position is a job's place in the order; its need is its minimum, infinite once it has
-// ended; its rate is the slots that it has.
+// ended; its rate is the slots that it has. A gang runs on at least its minimum, or not at all.
 void GangPacking::set_need(std::size_t position, double need) {
   std::size_t node = leaves_ + position;
   tree_[node] = need;

@@ -13,7 +13,7 @@ namespace {
 // work); m and M are its least and most slots, W its work, l_k the price (multiplier) of time t_k.
 // An option is a completion that a job may choose; its forced work rises by m a second until it is
 // W (`rising`), or until only M slots up to the end would do (`own`), and is W at the end
-// (`before`; all three are numbers of times).
+// (`before`; all three are numbers of times). A gang runs on at least its minimum, or not at all.
 
 // For each kRoundedJobs jobs, rounding may add kRounding of all work to the forced work.
 constexpr double kRoundedJobs = 4096.0;
@@ -59,7 +59,8 @@ std::uint16_t LagrangianBound::first_from(double t) const {
                                     times_.begin());
 }
 
-// One completion that job j may choose; `rising`: see cost_of().
+// One completion that job j may choose; `rising`: the number of the first time by which its minimum
+// alone has done its work.
 void LagrangianBound::add_option(std::size_t j, double completion, double penalty,
                                  std::uint16_t rising) {
   const double work = problem_->work[j], high = problem_->high[j], low = low_[j];

@@ -11,7 +11,7 @@ namespace malleable {
 namespace {
 
 // Terms: a cell is a span of time with one price density l; f is the work that a job must have done
-// by t so that it ends by C (its forced work).
+// by t so that it ends by C (its forced work). A gang runs on at least its minimum, or not at all.
 constexpr std::size_t kMost = 512;  // cells
 // For each kOverJobs jobs, rounding may add kRounding of all work to the forced work.
 constexpr double kOverJobs = 4096.0;
@@ -323,7 +323,8 @@ void LagrangianDensity::step(double value) {
     std::fill(direction_.begin(), direction_.end(), 0.0);
     return;
   }
-  // As in lagrangian_bound: a step that hardly undoes the last one; lengths are norms of functions.
+  // A step that hardly undoes the last one (Camerini, Fratta, Maffioli 1975); lengths are norms of
+  // functions.
   const std::size_t cells = density_.size();
   double along = 0.0, last = 0.0, length = 0.0;
   const auto width = [&](std::size_t k) { return border_[k + 1] - border_[k]; };

@@ -10,7 +10,7 @@ namespace malleable {
 // beyond all minima, room the slots beyond the minima that no urgent job holds; the latest start is
 // the time from which a job needs its maximum to meet its deadline. From then on it is urgent and
 // runs at its maximum, or hopeless if that does not fit. The frontier is the first job in the order
-// below its maximum.
+// below its maximum. A gang runs on at least its minimum, or not at all.
 
 // Adds the events of a job if its rate stays: its end, and its latest start if it has one.
 void LaxityPacking::push_events(Index p, std::vector<Event>& events) const {

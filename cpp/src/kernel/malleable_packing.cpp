@@ -7,7 +7,8 @@
 namespace malleable {
 
 // Terms: slack is the slots beyond all minima. The frontier is the first job in the order that does
-// not run at its maximum; jobs before it run at theirs, jobs behind it at their minima.
+// not run at its maximum; jobs before it run at theirs, jobs behind it at their minima. A gang runs
+// on at least its minimum, or not at all.
 //
 // Writes pieces as rates change, but no pieces without length or slots.
 struct MalleablePacking::Trace {

@@ -5,7 +5,8 @@
 
 namespace malleable {
 // Terms: the gain of slots is the value of the speed that they add, per slot. A hull is the least
-// concave curve above a job's table of speeds, its corners are where the slope changes.
+// concave curve above a job's table of speeds, its corners are where the slope changes. A gang runs
+// on at least its minimum, or not at all.
 namespace {
 
 // The size of a step, as a part of the job's slots, if every whole number is a corner.

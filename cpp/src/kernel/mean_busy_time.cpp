@@ -10,7 +10,8 @@
 
 namespace malleable {
 // Terms: the relaxation serves jobs in order of work / price; the frontier is the first one that is
-// not done: jobs before it have done the most that they can by now, jobs behind it the least.
+// not done: jobs before it have done the most that they can by now, jobs behind it the least. A
+// gang runs on at least its minimum, or not at all.
 namespace {
 
 // int_0^t max(0, 1 - rate x / work) dx: the integral of the share of a job that is left. The share

@@ -10,7 +10,8 @@ namespace malleable {
 namespace {
 
 // Terms: forced work is the work that a job must have done by a time so that it ends by `due`; room
-// is the work that still fits before each time of the grid.
+// is the work that still fits before each time of the grid. A gang runs on at least its minimum, or
+// not at all.
 struct Column {
   double work, low, high, due;
 };

@@ -12,7 +12,7 @@ namespace {
 // Terms: an on-time set is jobs that can all meet their targets (due times) together; a step is a
 // jump of a job's penalty; patience is the span over which a jump counts as a slope; Smith's ratio
 // is work over the rate at which a job's penalty rises; an ask is a due time that a job would like
-// as its target.
+// as its target. A gang runs on at least its minimum, or not at all.
 constexpr double kNever = std::numeric_limits<double>::quiet_NaN();
 
 // Last time, from now, at which the job pays no more than `level`, which it does at `near`.

@@ -10,7 +10,7 @@
 namespace malleable {
 // All jobs run at once, by shares, by the order, or by gains; rows are places in the columns of the
 // jobs that are left. `power` is the exponent of shares by order (infinite: the first job takes all
-// that it can use).
+// that it can use). A gang runs on at least its minimum, or not at all.
 namespace {
 
 // Shares keep their proportions while the leading jobs end. They are computed again from the

@@ -10,7 +10,8 @@
 
 namespace malleable {
 // Each job has level * weight slots, within its minimum m and maximum M, for one level at which all
-// slots are used. A kink is a level at which a job reaches its minimum or maximum.
+// slots are used. A kink is a level at which a job reaches its minimum or maximum. A gang runs on
+// at least its minimum, or not at all.
 namespace {
 
 // error of the sum of shares, too small to change a fraction

@@ -14,7 +14,8 @@
 namespace malleable {
 
 // Speed-up of job `row`: a table of speeds with 1, 2, ... slots, or slots^p with its exponent p. A
-// hull is the least concave curve above a table, given by its corners.
+// hull is the least concave curve above a table, given by its corners. A gang runs on at least its
+// minimum, or not at all.
 std::span<const double> SpeedupView::table(std::size_t row) const {
   if (offset.empty()) return {};
   const auto first = static_cast<std::size_t>(offset[row]);

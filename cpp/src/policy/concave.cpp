@@ -176,8 +176,8 @@ bool Concave::alike(const Task& task) const {
   return true;
 }
 
-// The value of a unit of each job's work (see the header), from the order of jobs by their cost at
-// the mean price over their weight.
+// The value of a unit of each job's work, what it saves the job and those behind it, from the order
+// of jobs by their cost at the mean price over their weight.
 std::vector<double> Concave::values(const Task& task, double steep, double coming) {
   const std::size_t n = task.problem.size();
   std::vector<double> value(n, 0.0), weight(n, 0.0);

@@ -12,7 +12,8 @@ namespace malleable {
 namespace {
 
 // Terms: a level is a value of a max objective, which sets each job a deadline; a candidate is an
-// order that is packed into a schedule and scored; packing hands slots to jobs in the order.
+// order that is packed into a schedule and scored; packing hands slots to jobs in the order. A gang
+// runs on at least its minimum, or not at all.
 
 // Packing for deadlines takes several times as long, so local search does it only for few jobs.
 constexpr std::size_t kFewPacked = 200;

@@ -1,6 +1,7 @@
 // Completions that prices of slots lead to (lagrangian_bound.hpp, lagrangian_density.hpp), as
 // candidates of a plan for a sum with deadlines. A job's target is the completion that it chooses
-// at these prices. On-time sets (on_time_set.hpp) are jobs that can all end by their targets.
+// at these prices. On-time sets (on_time_set.hpp) are jobs that can all end by their targets. A
+// gang runs on at least its minimum, or not at all.
 //
 // Prices are computed in stages, from rough to fine. A stage costs a number of candidates and is
 // either completed or not begun. So a larger effort first tries everything that a smaller one

@@ -12,7 +12,8 @@ namespace malleable {
 namespace {
 
 // Terms: spread is by how much ends are uncertain; A is a part of the time of all work on all slots
-// (`beside`); patience is the span of time that counts as soon.
+// (`beside`); patience is the span of time that counts as soon. A gang runs on at least its
+// minimum, or not at all.
 
 // as a part of the time of the median job on all slots
 constexpr double kSpread = 0.5;

@@ -25,9 +25,9 @@ namespace malleable {
 class DeadlinePacking {
  public:
   // Schedules by `due` (from problem.now; infinite: after the others). The deadlines should pass
-  // the test of demand_bound.hpp; jobs that do not fit end late. Not for gangs. Fills completion
-  // (from problem.now) and the plan's start, allocation and pieces. `order` receives the jobs by
-  // deadline.
+  // the test of demand_bound.hpp; jobs that do not fit end late. Not for gangs, which run on at
+  // least their minimum or not at all. Fills completion (from problem.now) and the plan's start,
+  // allocation and pieces. `order` receives the jobs by deadline.
   void run(const Problem& problem, std::span<const double> due, std::span<Index> order,
            std::span<double> completion, Plan& plan);
 

@@ -68,9 +68,9 @@ class LagrangianBound {
  private:
   struct Option {  // a completion that a job may choose
     double completion, penalty;
-    std::uint16_t rising, own, before;  // numbers of times, see cost_of()
+    std::uint16_t rising, own, before;  // numbers of times: where its forced work changes
   };
-  struct Sums {  // of multipliers, see sum_prices()
+  struct Sums {  // of multipliers from a time on; of earlier ones times their times
     double after, moment;
   };
   bool pick_times(const Penalties& penalties, std::span<const double> earliest,
@@ -91,7 +91,7 @@ class LagrangianBound {
   std::vector<double> times_;
   std::vector<Option> options_;
   std::vector<std::size_t> offset_;
-  std::vector<double> low_;  // by job: its minimum; 0 for gangs
+  std::vector<double> low_;  // by job: its minimum; 0 if jobs may also run without it (gangs)
   std::vector<double> multiplier_, best_multiplier_, gradient_, direction_;
   std::vector<double> level_, ramp_;  // differences of the forced work, by time
   std::vector<Sums> sums_;

@@ -2,9 +2,9 @@
 // that has a density; and the completions that jobs would choose at these prices.
 //
 // S is the number of slots; W, m and M are the work and the least and most slots of a job; C is its
-// completion. By t no more than S t can be done. As in lagrangian_bound.hpp, this limit has a
-// price, but here the prices are a density l(t), constant on cells of [0, T], where T is the end of
-// all work on all slots:
+// completion. By t no more than S t can be done. This limit has a price (a Lagrangian multiplier);
+// the prices are a density l(t), constant on cells of [0, T], where T is the end of all work on all
+// slots:
 //   sum_j min_C ( penalty_j(C) + int_0^T l f_j(t; C) dt )  -  S int_0^T l t dt
 // is a bound for any l >= 0; f_j is the work that job j must have done by t so that it ends by C
 // (demand_bound.hpp). The error is of second order in the width of the cells, that of multipliers

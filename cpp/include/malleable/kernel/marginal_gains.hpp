@@ -6,8 +6,8 @@
 // hull (the least concave speed-ups above the table of measured ones; SpeedupHulls) to the next,
 // since a table as measured may gain nothing in between. Slots left over because no step fits go
 // where they gain most by the table itself. Rows without a table climb in steps of 1/32 of what
-// they have, and may take part of a step. Minima come first; a gang's first step is its size. Ties
-// go to the lower row.
+// they have, and may take part of a step. Minima come first; a gang runs on at least its minimum or
+// not at all, which is its first step. Ties go to the lower row.
 //
 // For J jobs and S slots: O(J + entries) to prepare; O(S log J), or with more slots than twice the
 // jobs O(J) for each of some 40 halvings of the price of a slot and then few steps.

@@ -46,8 +46,9 @@ class SharedPacking {
   // Slots now. Jobs without work get none.
   void allocate(const Problem& problem, const Rule& rule, std::span<double> slots);
 
-  // The whole schedule. Completions count from problem.now; infinite: a gang that never fits. With
-  // `plan`, its start, allocation and pieces are filled too.
+  // The whole schedule. Completions count from problem.now; infinite: a gang (which runs on at
+  // least its minimum, or not at all) that never fits. With `plan`, its start, allocation and
+  // pieces are filled too.
   void run(const Problem& problem, const SpeedupView& speedup, const Rule& rule,
            std::span<double> completion, Plan* plan = nullptr);
 

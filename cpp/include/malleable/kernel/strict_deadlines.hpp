@@ -44,7 +44,7 @@ class StrictDeadlines {
   std::vector<double> limit_, miss_;  // absolute
   std::vector<bool> exact_;           // without tolerance
   double now_ = 0.0, least_ = 0.0;    // of miss_
-  bool pure_ = true, lost_ = false;   // see pure() and lost()
+  bool pure_ = true, lost_ = false;   // what pure() and lost() return
 };
 
 }  // namespace malleable

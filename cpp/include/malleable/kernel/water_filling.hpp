@@ -23,8 +23,9 @@ namespace malleable {
 
 class WaterFilling {
  public:
-  // Slots now. `weight` may be empty (all 1). Jobs without work get none. Gangs are admitted by
-  // index while their minima fit. Allocates nothing once warm.
+  // Slots now. `weight` may be empty (all 1). Jobs without work get none. Gangs (which run on at
+  // least their minimum, or not at all) are admitted by index while their minima fit. Allocates
+  // nothing once warm.
   void allocate(const Problem& problem, std::span<const double> weight, std::span<double> slots);
 
   // The whole schedule: a water-filling again at every completion. O(log J) for each slot that

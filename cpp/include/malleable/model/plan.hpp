@@ -36,7 +36,8 @@ struct Pieces {
 };
 
 // kUnmet: a strict deadline is missed, without a proof that some deadline must be. kInfeasible:
-// there is such a proof, or a gang needs more slots than there are.
+// there is such a proof, or a gang (a job that runs on at least its minimum or not at all) needs
+// more slots than there are.
 enum class Status : std::uint8_t { kOk, kMinimaScaled, kTruncated, kUnmet, kInfeasible };
 
 struct Plan {

@@ -50,7 +50,7 @@ class ClusterEpoch final : public ClusterPolicy {
   // work can be estimated. With `by_user`, users share first. `pool_minimum` is a part of each
   // pool's slots that its jobs are guaranteed in equal shares, rounded down, beyond their own
   // minima (section 4.2: all jobs in one pool that has a minimum). With `asks`, FLEX uses what was
-  // learnt (see above).
+  // learnt of tasks, and unsure jobs ask for a slot.
   ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
                double pool_minimum = 0.0, bool asks = false);
 

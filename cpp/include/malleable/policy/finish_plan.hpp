@@ -15,7 +15,8 @@ namespace malleable {
 bool study_deadlines(const Problem& problem, const Penalties& penalties, StrictDeadlines& strict);
 
 // Whether it is proved that no schedule meets all strict deadlines (demand_bound.hpp). Exact,
-// except that some infeasible gangs are missed. O(J log J).
+// except that some infeasible gangs (jobs that run on at least their minimum, or not at all) are
+// missed. O(J log J).
 bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
                           DemandBound& demand_bound);
 

@@ -2,8 +2,7 @@
 // not change (Nagarajan et al. 2013, section 5.2).
 //
 // Flows count as malleable jobs and are ordered by variations of Smith's ratio (work over the rate
-// at which the penalty rises), as in flow_order.hpp; a flow's parallelism is the mean number of
-// slots that it can use:
+// at which the penalty rises); a flow's parallelism is the mean number of slots that it can use:
 //     log(work / rate) + e log(parallelism / slots), e one of kExponents.
 // The cheapest e is found by packing kSample evenly spread flows, on slots in proportion to their
 // part of the work. O(F) for F flows, and six packings of the sample. Kernel: malleable_packing.

@@ -12,9 +12,10 @@
 // count as soon: apparent cost; steps count together), each with and without `catch up`: the work W
 // counts as W / (A + W / M), M being the job's most slots and A a part of the time of all work on
 // all slots. For lines also W M; for other penalties latest start, due date, and the set that can
-// be on time (kernel priority_orders). Gangs are ordered by W / M times a power of M: by time if
-// they are wide, because a wide gang blocks the slots, and nearer to work the narrower they all
-// are. O(J log J) for each of up to thirteen orders.
+// be on time (kernel priority_orders). Gangs (which run on at least their minimum, or not at all)
+// are ordered by W / M times a power of M: by time if they are wide, because a wide gang blocks the
+// slots, and nearer to work the narrower they all are. O(J log J) for each of up to thirteen
+// orders.
 //
 // Orders and spread were chosen with benchmarks/rivals, section events.
 #pragma once

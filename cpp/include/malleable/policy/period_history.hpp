@@ -1,8 +1,8 @@
 // What an epoch learns from a loop that holds its decisions for a period.
 //
-// Load: arriving work, rounded up to whole slot-periods, over time; the last 500 arrivals count
-// most. Beyond 1 no rule is stable. The penalties of jobs a second are averaged with their work as
-// weight, so that many small jobs, which hardly wait, count little.
+// Load: arriving work, rounded up to whole slot-periods (one slot for one period), over time; the
+// last 500 arrivals count most. Beyond 1 no rule is stable. The penalties of jobs a second are
+// averaged with their work as weight, so that many small jobs, which hardly wait, count little.
 //
 // Errors of sizes: a job that ends within a period has done between what it did before and that
 // and the period's slots. The spread of log(work / estimate) is found by the likelihood of these

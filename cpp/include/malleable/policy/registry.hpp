@@ -48,7 +48,8 @@ struct Promises {
   bool in_loop = false;
   // Reduce tasks must be preemptive.
   bool preemptive_only = false;
-  // As printed (Lin et al. 2013) it can leave a station idle while there is work for it.
+  // In the form of its authors (Lin et al. 2013) it can leave a station idle while there is work
+  // for it.
   bool may_idle = false;
   // Plans only batches: jobs that all come together.
   bool batches_only = false;

@@ -37,7 +37,7 @@ namespace malleable {
 
 struct TandemEpochOptions {
   TandemPolicy policy = TandemPolicy::kMaxSrpt;
-  bool conserving = true;  // false: as printed in Lin et al., see sim/tandem
+  bool conserving = true;  // false: a class keeps what it cannot use
   std::array<std::int64_t, 2> slots{1, 1};
   double period = 0.0;  // seconds for which a decision holds; 0: until something ends
 

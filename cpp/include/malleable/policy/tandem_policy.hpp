@@ -7,8 +7,7 @@
 //              classes share the stations by beta(t), the least ratio of the larger to the smaller
 //              phase among the present jobs (section 4.2)
 //   TwoSRPT    ours: each station by a rank of its own. Map: remaining map plus 1/16 of the
-//              remaining shuffle; shuffle: max(remaining map, remaining shuffle). See
-//              docs/internals/models.md
+//              remaining shuffle; shuffle: max(remaining map, remaining shuffle)
 //   Order      the caller gives both orders
 //   PS, WPS    equal or weighted shares; k-LPS: only the k oldest jobs share the map station (5.1)
 //

@@ -5,7 +5,7 @@
 //
 // Rows are 2 * job + phase. Without learning the object is empty and must not be called. An event
 // costs O(log knots), knots being the points at which a phase's curves are kept; an estimate costs
-// as much as in kernel/task_estimates. Memory: O(jobs + groups), and at most 3 KB more for each
+// O(1), with at most 30 Newton steps. Memory: O(jobs + groups), and at most 3 KB more for each
 // phase whose tasks run.
 #pragma once
 

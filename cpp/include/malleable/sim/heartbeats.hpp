@@ -46,7 +46,8 @@ class Heartbeats {
     if (taken) fruitless_ = 0;
     if (!taken && fruitless_++ == 0) since_ = now;
   }
-  // Notes an event, or that a gang begins to gather; true if nodes had stopped reporting.
+  // Notes an event, or that a gang (a job whose tasks start together) begins to gather slots; true
+  // if nodes had stopped reporting.
   bool note_event() {
     const bool gave_up = tired(0);
     fruitless_ = 0;

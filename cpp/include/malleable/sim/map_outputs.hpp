@@ -73,9 +73,9 @@ class MapOutputs {
  private:
   static constexpr Index kGone = Index{1} << 31;  // flag of an output whose node left
   struct Row {
-    double copied = -kInfinity;  // see copied() and gone()
-    Index gone = 0;
-    std::vector<Index> output;  // by map task: the node that has its output
+    double copied = -kInfinity;  // when all outputs are copied
+    Index gone = 0;              // outputs that left with their node
+    std::vector<Index> output;   // by map task: the node that has its output
   };
 
   ClusterJobsView jobs_;

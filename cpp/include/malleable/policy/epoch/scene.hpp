@@ -62,6 +62,7 @@ struct Scene {
   double capacity() const { return static_cast<double>(slots); }
   bool flex() const { return options.policy == EpochPolicy::kFlex; }
   bool sums() const { return options.aggregate == Aggregate::kSum; }
+  // A job runs on at least its minimum, or not at all.
   bool gang() const { return options.min_mode == MinMode::kGang; }
   // Whether hysteresis favours the job: it holds more than its minimum.
   bool favoured(std::size_t row) const {
