@@ -12,9 +12,9 @@
 namespace malleable {
 namespace {
 
-// Terms: the list is all jobs in the order in which they take slots; a step is a span of time with
-// the slots that the list leaves free; a slip is how much longer than planned a job takes, because
-// new jobs pass it: by the factor (1 - rho)^-theta at a load rho of passing jobs.
+// Terms: the list is all jobs in the order in which they take slots; a slip is how much longer than
+// planned a job takes, because new jobs pass it: by the factor (1 - rho)^-theta at a load rho of
+// passing jobs.
 
 // Prices of slots rise by this for each later job while jobs keep coming (policy/concave).
 constexpr double kSteepPrices = 3.0;

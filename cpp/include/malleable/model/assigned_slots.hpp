@@ -53,16 +53,16 @@ class AssignedSlots {
     if (any) kept_.push_back(row);
     return changed;
   }
-  // Names all other rows that hold slots, now(row), or did: tell(row, slots, changed). Ends the
+  // Names all other rows that hold slots, now(row), or did: visit(row, slots, changed). Ends the
   // decision.
-  template <typename Now, typename Tell>
-  void name_rest(const Now& now, const Tell& tell) {
+  template <typename Now, typename Visit>
+  void name_rest(const Now& now, const Visit& visit) {
     for (const Index row : listed_) {
       if (named(row)) continue;
       const Slots slots = now(row);
       if (slots == Slots{} && held_[row] == Slots{}) continue;
       const bool changed = name(row, slots);
-      tell(row, slots, changed);
+      visit(row, slots, changed);
     }
     listed_.swap(kept_);
   }

@@ -57,13 +57,13 @@ class MapOutputs {
       ++rows_[job].gone;
     }
   }
-  // Forgets the outputs that left, and calls tell(task, node) for each.
-  template <typename Tell>
-  void drop_gone(Index job, const Tell& tell) {
+  // Forgets the outputs that left, and calls visit(task, node) for each.
+  template <typename Visit>
+  void drop_gone(Index job, const Visit& visit) {
     auto& output = rows_[job].output;
     for (Index task = 0; task < output.size(); ++task) {
       if (output[task] == kNone || (output[task] & kGone) == 0) continue;
-      tell(task, output[task] & ~kGone);
+      visit(task, output[task] & ~kGone);
       output[task] = kNone;
     }
     rows_[job].gone = 0;

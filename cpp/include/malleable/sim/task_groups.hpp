@@ -87,9 +87,9 @@ class TaskGroups {
     --g.count;
     return task;
   }
-  // Removes all tasks on a node, calling tell() for each; returns how many.
-  template <typename Tell>
-  Index take_from(Index group, Index node, const Tell& tell) {
+  // Removes all tasks on a node, calling visit() for each; returns how many.
+  template <typename Visit>
+  Index take_from(Index group, Index node, const Visit& visit) {
     TaskGroup& g = groups_[group];
     const Index before = g.count;
     for (Index* link = &g.first; *link != kNone;) {
@@ -97,7 +97,7 @@ class TaskGroups {
         link = &tasks_[*link].next;
         continue;
       }
-      tell(unlink(*link));
+      visit(unlink(*link));
       --g.count;
     }
     return before - g.count;

@@ -22,7 +22,8 @@ constexpr KeyRow kKeyRows[] = {
        return is_flex_sum(at) && at.jobs.stepped() + at.jobs.count(Kind::kTardiness) > 0;
      }},
     {"catch up", key_rule_catch_up,
-     [](const Scene& at) { return is_flex_sum(at) && !at.options.stable; }},  // see scene.hpp
+     // Rows are stable on a cluster, which fills targets in the order of Smith's ratio.
+     [](const Scene& at) { return is_flex_sum(at) && !at.options.stable; }},
     {"smith", key_rule_smith,
      [](const Scene& at) { return is_flex_sum(at) || at.options.policy == EpochPolicy::kFifo; }},
 };

@@ -22,7 +22,7 @@ namespace {
 // Up to this many jobs with steps, the on-time set is built job by job.
 constexpr std::size_t kFewSteps = 4000;
 constexpr double kStepPatience = 0.02;  // part of the time of all work
-constexpr double kFirst = -1e300;       // key of jobs without work       // key of jobs without work
+constexpr double kFirst = -1e300;       // key of jobs without work
 
 MALLEABLE_VECTOR_CLONES
 void apparent_costs(const double* lead, const double* start, std::size_t n, double now,

@@ -24,7 +24,6 @@ namespace {
 constexpr double kSteepestLine = 1e200;  // largest slope for which levels are found
 
 // The latest starts of jobs for the deadlines of a level.
-// The latest starts of jobs for the deadlines of a level.
 MALLEABLE_VECTOR_CLONES
 void starts_of_lines(const LinearLevel::Jobs& jobs, double level, double now, double* start) {
   const double *work = jobs.work.data(), *low = jobs.low.data(), *room = jobs.room.data();
