@@ -141,6 +141,7 @@ void DeadlinePacking::hold_minima(const Problem& problem, std::span<const double
   }
 }
 
+// Writes the jobs' pieces as a plan, in absolute time.
 void DeadlinePacking::write(const Problem& problem, Plan& plan) const {
   const std::size_t n = problem.size();
   plan.start.assign(n, problem.now);
@@ -162,6 +163,7 @@ void DeadlinePacking::write(const Problem& problem, Plan& plan) const {
   }
 }
 
+// Fills completions (from now) and the plan; `order` becomes the order of due times.
 void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
                           std::span<Index> order, std::span<double> completion, Plan& plan) {
   const std::size_t n = problem.size();

@@ -74,6 +74,7 @@ void OnTimeSet::choose_times(const Problem& problem, std::span<const double> due
   if (times_.empty() || times_.back() < end) times_.push_back(end);
 }
 
+// An empty set; `spare`: the part of the slots that it leaves free.
 void OnTimeSet::begin(const Problem& problem, std::span<const double> due, std::size_t times,
                       double spare) {
   problem_ = &problem;
@@ -130,12 +131,14 @@ bool OnTimeSet::fits(const Demand& job) {
   return false;
 }
 
+// Takes the forced work of a job from the room, or gives it back (`sign` 1).
 void OnTimeSet::take(const Demand& job, double sign) {
   if (job.first >= times_.size()) return;
   add_forced({job.work, job.low, job.high, job.due}, sign, &times_[job.first], &room_[job.first],
              times_.size() - job.first);
 }
 
+// Adds a job if it fits with this due time.
 bool OnTimeSet::add(Index job, double due) {
   if (!(due > 0.0)) return false;
   const Demand own = demand(job, due);

@@ -99,6 +99,7 @@ void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penaltie
   apply(rule, problem, penalties, earliest, order);
 }
 
+// Computes the due times and rates that all rules use.
 void PriorityOrders::study(const Problem& problem, const Penalties& penalties,
                            std::span<const double> earliest) {
   const std::size_t n = problem.size();

@@ -21,6 +21,7 @@ void ReadyList::begin(const FlowProblem& problem, std::span<const Index> rank, P
   next_end_ = kInfinity;
 }
 
+// Writes the piece in which a job has held its slots until now.
 void ReadyList::record(const Holder& holder) {
   if (pieces_ == nullptr || holder.slots == 0.0) return;
   // A time too short for the resolution of absolute time makes no piece.

@@ -62,6 +62,7 @@ void ComingLoad::came(double now, double work) {
   ++present_;
 }
 
+// A job has left that was believed to have this work and took so many slot-seconds.
 void ComingLoad::left(double work, double took) {
   if (present_ > 0) --present_;
   there_ = present_ == 0 ? 0.0 : std::max(0.0, there_ - work);

@@ -90,6 +90,7 @@ TaskEstimates::Two& TaskEstimates::Table::row(std::int64_t row) {
   return of[place];
 }
 
+// Adds what a running phase shows, or takes it out (`more` false).
 void TaskEstimates::Table::open(std::int64_t row, double value, bool more) {
   const auto change = [&](Logs& logs) { logs = logs.with({1.0, value, 0.0}, more ? 1.0 : -1.0); };
   change(all.open);
@@ -111,6 +112,7 @@ LogMean TaskEstimates::all_phases(Phase p) const {
   return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + count)))};
 }
 
+// How far the last runs of a program are from the mean of all its runs.
 double TaskEstimates::Groups::step(std::int64_t row, const Logs& own) const {
   const auto place = static_cast<std::size_t>(row);
   if (place >= latest.size() || latest[place].n == 0.0) return 0.0;
@@ -297,6 +299,7 @@ void TaskEstimates::add_speedup(Phase p, TaskSamples& seen, std::int64_t group, 
   update_speedup();
 }
 
+// Adds to the exponents what all tasks of a phase have shown.
 void TaskEstimates::close(Phase p, TaskSamples& seen, std::int64_t group) {
   const double tasks = seen.around().freedom;
   if (tasks > 0.0) add_speedup(p, seen, group, tasks);

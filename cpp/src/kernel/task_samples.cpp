@@ -53,6 +53,7 @@ ByExponent RunningOverTime::until(const Step& step, double time) {
   return found;
 }
 
+// From now on exp(log) tasks run.
 void RunningOverTime::add(double now, double log) {
   if (steps_.empty()) {
     steps_.reserve(kMost);  // reserved at once, so that later events allocate nothing
@@ -131,6 +132,7 @@ void TaskSamples::replace(double tasks, double mean, double now) {
   together = true;
 }
 
+// The sum of squares around the mean, at this exponent.
 double TaskSamples::Around::left(double speedup) const {
   const ByExponent weights = weights_at(speedup);
   double sum = 0.0;

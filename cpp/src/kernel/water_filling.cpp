@@ -81,6 +81,7 @@ double level_for(const Sharers& all, double capacity, double level) {
 
 }  // namespace
 
+// Shares the slots; jobs of weight 0 get minima, and what the others cannot use.
 void WaterFilling::fill(const Problem& problem, std::span<const double> weight,
                         std::span<double> slots) {
   if (weight.empty()) {

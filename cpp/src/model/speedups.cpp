@@ -29,6 +29,7 @@ bool SpeedupView::curved() const {
   return false;
 }
 
+// The speed with so many slots.
 double SpeedupView::at(std::size_t row, double slots) const {
   if (!(slots > 0.0)) return 0.0;
   if (const auto own = table(row); !own.empty()) {

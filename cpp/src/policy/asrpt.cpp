@@ -34,6 +34,7 @@ void PlannedMaps::leave(std::span<const SlottedJob> jobs, Index row, bool cancel
   if (cancelled && handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
 }
 
+// The virtual schedule goes on for so many steps.
 void PlannedMaps::pass(std::int64_t machines, double steps) {
   virtual_.pour(static_cast<double>(machines) * steps);
 }
@@ -145,6 +146,7 @@ void Dsrpt::enqueue(const VirtualSrpt::Served& served) {
   if (work > 0.0) next_.push_back({served.sequence, work, served.tag});
 }
 
+// The virtual schedule goes on for so many steps.
 void Dsrpt::pass(std::int64_t machines, double steps) {
   for (const auto& served : virtual_.pour(static_cast<double>(machines) * steps)) enqueue(served);
 }

@@ -99,6 +99,7 @@ double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
   return (running > 0 ? static_cast<double>(running) + 0.5 : kFirstSlot) / part;
 }
 
+// Smith's ratio: work left over weight, for stretch times size.
 double ClusterEpoch::key(const ClusterState& state, Index job, int pool) const {
   const double work = state.demand(job, pool).work;
   const Kind kind = state.jobs.kind_of(job, options_.kind);

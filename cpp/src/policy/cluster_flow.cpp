@@ -111,6 +111,7 @@ void ClusterFlow::keep(const ClusterState&, State& s) {
   s(serves_, flows_, several_, place_, at_, ends_, phases_, most_, rank_, guess_);
 }
 
+// Begins to serve, with all present flows.
 void ClusterFlow::start(const ClusterState& state) {
   serves_ = true;
   for (const Index job : state.present) {
@@ -295,6 +296,7 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   }
 }
 
+// Decides about the flows of a side.
 void ClusterFlow::serve(double now, Side& side, std::int64_t slots, Answer& answer) {
   const bool any = slots > 0 && side.most > 0.0;
   FlowEpoch::Order order;
@@ -359,6 +361,7 @@ void ClusterFlow::rank(Side& side, const FlowEpoch::Order& order, Answer& answer
   }
 }
 
+// Sets the rank of a job.
 void ClusterFlow::put(Index job, double rank, Answer& answer) {
   const double before = std::exchange(rank_[job], rank);
   if (!options_.targets) {

@@ -66,6 +66,7 @@ void ClusterSrpt::job_arrived(const ClusterState& state, Index job) {
   if (options_.kind == SrptKind::kAsrpt) virtual_.arrive(state, job);
 }
 
+// The work left that the policy goes by.
 double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
   if (options_.kind == SrptKind::kHeSrpt) return state.demand(job, pool).work;
   const double map = left(state, job, kMap), reduce = left(state, job, kReduce);

@@ -411,6 +411,7 @@ const Problem& Concave::limits(const Task& task) const {
   return follows(task) ? limited_ : task.problem;
 }
 
+// Makes the plan of a choice, with its bound.
 void Concave::finish(const Task& task, const Choice& choice, bool detail, Plan& plan) {
   completion_.resize(task.problem.size());
   packing_.run(limits(task), task.speedup, rule_of(task, choice), completion_,

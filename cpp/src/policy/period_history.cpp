@@ -18,6 +18,7 @@ constexpr double kStray = 1e-6;
 
 }  // namespace
 
+// A job has come: its work in whole slot-periods, its size, the value of a second.
 void PeriodHistory::arrive(double work, double size, double value) {
   constexpr double kKept = 1.0 - 1.0 / kArrivals;
   arrivals_ = arrivals_ * kKept + 1.0;

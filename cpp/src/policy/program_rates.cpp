@@ -13,6 +13,7 @@ constexpr double kSameRate = 0.01;
 
 }  // namespace
 
+// Null if nothing is known of the program.
 const ProgramRates::Program* ProgramRates::find(std::int64_t program) const {
   const auto at =
       std::lower_bound(programs_.begin(), programs_.end(), program,

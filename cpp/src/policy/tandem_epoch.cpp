@@ -59,6 +59,7 @@ double TandemEpoch::Parts::extend(double quota) {
   return quota - more;
 }
 
+// Adds a job; returns what is left of the quota.
 double TandemEpoch::Parts::add(Row row, double quota, double most, Bound bound) {
   const double share = std::min(quota, most);
   parts.push_back({row, share, most, bound});

@@ -15,6 +15,7 @@ void Unlock::update(std::span<const SlottedJob> jobs, Index row) {
   }
 }
 
+// The job has finished, or was cancelled.
 void Unlock::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
   order_.erase(row);
   PlannedMaps::leave(jobs, row, cancelled);

@@ -260,6 +260,7 @@ void ClusterScheduler::set_blocks(Index job, std::size_t copies, std::span<const
   state_.blocks.add(job, node.size() / copies, copies, node);
 }
 
+// The job's maps are ready.
 void ClusterScheduler::arrive(Index job) {
   policy_->job_arrived(state_, job);
   make_ready(job, kMap);

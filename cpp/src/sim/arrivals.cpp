@@ -38,6 +38,7 @@ std::vector<Index> Arrivals::ranks() const {
   return rank;
 }
 
+// The next job that comes now, or is released; kNone if there is none.
 Index Arrivals::next(double now) {
   while (next_ < order_.size() && arrival_[order_[next_]] == now) {
     const Index job = order_[next_++];

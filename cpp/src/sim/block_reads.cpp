@@ -26,6 +26,7 @@ void BlockReads::each_link(const Read& read, const Visit& visit) {
   visit(links_[2 * nodes + read.to]);
 }
 
+// A task (`owner`) reads so many bytes from a node.
 void BlockReads::start(Index from, Index to, double bytes, Index owner, double now) {
   if (free_.empty()) {
     free_.push_back(static_cast<Index>(reads_.size()));

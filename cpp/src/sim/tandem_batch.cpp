@@ -95,6 +95,7 @@ double TandemBatch::try_policy(TandemPolicy policy, const char* name) {
   return value;
 }
 
+// The best value so far, and what found it.
 void TandemBatch::keep(double value, const char* name) {
   value_ = value;
   origin_ = name;

@@ -129,6 +129,7 @@ void CostlyMoves::fill(const Scene& at) {
   }
 }
 
+// Replaces the decision by one that counts what changes cost.
 void CostlyMoves::settle(Scene& at) {
   if (!costs_ || at.slots == 0) return;
   wanted_.assign(at.grants.given().begin(), at.grants.given().end());

@@ -66,6 +66,7 @@ void FlowFair::list_ready(FlowScene& at) {
   }
 }
 
+// Gives slots left over, and lists the jobs in the order in which they get more.
 void FlowFair::raise(double period, std::vector<std::int64_t>& turns) {
   for (std::size_t k = 0; k < ready_.size(); ++k) {
     problem_.work[k] = ready_[k].job->left;

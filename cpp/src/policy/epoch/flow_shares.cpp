@@ -39,6 +39,7 @@ void FlowShares::serve_spent(std::span<const Index> ordered) {
   }
 }
 
+// Gives slots down the order, up to the limit if there is one.
 void FlowShares::fill(std::span<const Index> ordered, std::span<const std::int64_t> limit) {
   for (const Index row : ordered) {
     if (free <= 0.0) return;

@@ -73,6 +73,7 @@ void FlowScene::find_paths(Flow& flow) {
   }
 }
 
+// Derives a flow's paths, volume and ready jobs.
 void FlowScene::study(Flow& flow) {
   study_jobs(flow);
   join_phases(flow);

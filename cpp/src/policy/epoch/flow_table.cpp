@@ -136,6 +136,7 @@ Index FlowTable::find_job(std::int64_t id) const {
   return static_cast<Index>(flow.first + place);
 }
 
+// Marks the flow of a job's row as changed.
 FlowTable::Flow& FlowTable::touch(std::size_t row) {
   const auto after =
       std::upper_bound(flows_.begin(), flows_.end(), row,

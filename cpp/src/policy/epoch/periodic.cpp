@@ -29,6 +29,7 @@ void Periodic::come(const Scene& at, std::size_t row) {
                   jobs.value_of_second(row));
 }
 
+// Time has passed, during which jobs may have come.
 void Periodic::pass(const Scene& at, double now) {
   if (at.period > 0.0 && now > at.now) history_.pass(now - at.now);
 }

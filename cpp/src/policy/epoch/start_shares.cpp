@@ -163,6 +163,7 @@ void StartShares::offer(const Scene& at, Index row) {
   if (own.less > 0.0) downs_.push_back({sum ? value * own.down : late(then), has, row});
 }
 
+// The job holds so many slots from now on.
 void StartShares::move(const Scene& at, Index row, double slots) {
   free_ -= slots - slots_[row];
   slots_[row] = slots;
