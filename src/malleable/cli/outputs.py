@@ -1,5 +1,5 @@
-"""Results of a command go to files or to standard output, which is checked before the work. Then they are
-written, and named."""
+"""Files and standard output that a command writes its results to. Before the work it is checked that they can
+be written."""
 
 from __future__ import annotations
 

@@ -98,5 +98,5 @@ class Pack:
             os.close(file)
 
 
-# The pack of a folder, looked at once for all who ask.
+# The pack of a folder, one object for all callers.
 pack_of = lru_cache(maxsize=64)(Pack)

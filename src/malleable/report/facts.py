@@ -203,7 +203,7 @@ class _Made:
             **fields_of(self, "subject", "fair", "baseline"),
             "compared": len(study.units) > 1,
             "rigid": _rigid(study),
-            "slots_told": None if study.said is None else study.said.told,
+            "slots_told": None if study.known_slots is None else study.known_slots.sentence,
             **fields_of(study, "rigid_share", "warnings", "assumed", "skipped"),
             "seed": self.asked.seed,
         }

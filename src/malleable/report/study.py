@@ -38,24 +38,24 @@ _CUT_PART = 0.05  # a log was cut if no job ended in this first part of the time
 _CUT_RATE = 4.0  # and jobs came this many times as often afterwards
 
 
-class Said(NamedTuple):
+class KnownSlots(NamedTuple):
     """How many slots a cluster has, and a sentence that names the source."""
 
     slots: int
-    told: str
+    sentence: str
 
 
 @dataclass
 class Read:
     """Jobs as files have them: where they ``ran_on`` and their ``record`` (times from the first arrival on)
-    if known, the slots that file or record have ``said``, ``groups`` (for each kind the name of each job's
-    group), and sentences: ``warnings``, ``assumed``, ``skipped``."""
+    if known, the ``known_slots`` by file or record, ``groups`` (by kind the name of each job's group), and
+    sentences: ``warnings``, ``assumed``, ``skipped``."""
 
     jobs: ClusterJobs
     format: str
     ran_on: Cluster | None = None
     record: RecordedSchedule | None = None
-    said: Said | None = None
+    known_slots: KnownSlots | None = None
     groups: dict[str, Sequence[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -229,7 +229,7 @@ def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
         found.skipped.append(
             f"{counted(len(trace) - len(rows), what)} of {len(trace):,} left out: {why}."
         )
-    found.said = slots_said(trace, rows)
+    found.known_slots = slots_known(trace, rows)
     record = trace.recorded(rows)
     if record is not None and len(rows):
         origin = float(trace.arrival[rows].min()) / trace.per_second if trace.wall else 0.0
@@ -244,14 +244,14 @@ def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
         )
 
 
-def slots_said(trace: Trace, rows: Any) -> Said | None:
+def slots_known(trace: Trace, rows: Any) -> KnownSlots | None:
     # The slots of the cluster as the log says, or the most that were in use at once.
     record = trace.recorded(rows)
     most = 0 if record is None else record.most
     if trace.width is not None and len(rows):
         most = max(most, int(trace.width[rows].max()))
     if trace.slots is not None and trace.slots >= most:
-        return Said(
+        return KnownSlots(
             trace.slots,
             f"The cluster has {counted(trace.slots, 'slot')}, as the head of the log says.",
         )
@@ -261,7 +261,7 @@ def slots_said(trace: Trace, rows: Any) -> Said | None:
     told += " has more)."
     if trace.slots is not None:
         told = f"{told[:-1]}; the log says {trace.slots:,}, which is less."
-    return Said(most, told)
+    return KnownSlots(most, told)
 
 
 def reshaped(jobs: ClusterJobs, rigid: bool, malleable: float | None, seed: int) -> ClusterJobs:
@@ -378,9 +378,9 @@ def _place(
         return Cluster([{"name": "node", "slots": slots}])
     if load is None and found.ran_on is not None:
         return found.ran_on
-    if load is None and found.said is not None:
-        found.assumed.append(found.said.told)
-        return Cluster([{"name": "node", "slots": found.said.slots}])
+    if load is None and found.known_slots is not None:
+        found.assumed.append(found.known_slots.sentence)
+        return Cluster([{"name": "node", "slots": found.known_slots.slots}])
     if len(jobs) and not np.ptp(jobs.arrival):
         raise AdvisedError(
             "all jobs come at one time, so a load does not say how many slots there are",

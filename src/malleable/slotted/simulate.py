@@ -28,7 +28,7 @@ from malleable.traces.job_table import table_of
 from malleable.validation import check_whole, checked_flag, suggesting
 
 POLICIES = policy_names("slotted")
-_LAST_STEP = 2**50
+_LAST_STEP = 2**50  # of a simulation
 _MOST_SERIES = 10**8  # steps of a series
 _MOST_BUSY = 2**31  # most steps of work in a table, which takes some minutes
 
@@ -100,7 +100,7 @@ def run(
     policy : {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"}
         ``asrpt`` is algorithm 1 of Zheng, Shroff, Sinha 2013, ``unlock`` is ours (docs/internals/models.md).
         ``dsrpt`` is defined only for preemptive reduce tasks. ``srpt`` takes the job with the least work left
-        among jobs that can start a task.
+        among jobs that can start a task, ``lrpt`` the most.
     rng, records, progress
         As for `malleable.simulate`.
     estimates : float, "column" or array_like, shape (J,), optional

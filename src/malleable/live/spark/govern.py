@@ -27,12 +27,13 @@ from malleable.policies import ClusterPolicy, ObjectiveName
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_SETTINGS = ("weight", "deadline", "min_slots", "user")
-_PROPERTY = "spark.scheduler.pool"
+_SETTINGS = ("weight", "deadline", "min_slots", "user")  # of a pool
+_PROPERTY = "spark.scheduler.pool"  # Spark's: the pool of the jobs that a thread submits
 _LONGEST_PAUSE = 5.0  # most seconds between looks while they fail
 
 _log = logging.getLogger("malleable")
 
+# Settings by name of the pool; None: the defaults.
 Pools = Mapping[str, Mapping[str, Any]] | Callable[[str], Mapping[str, Any] | None]
 
 
