@@ -252,7 +252,7 @@ def children(pid):
 
 def pilots_of(engine):
     """Processes that run a command for this engine."""
-    port, found = f"\0{engine._door.getsockname()[1]}\0".encode(), []
+    port, found = f"\0{engine._listener.getsockname()[1]}\0".encode(), []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended
             command = path.read_bytes()
@@ -298,7 +298,7 @@ def test_a_pool_without_its_server(tmp_path):
 @contextmanager
 def visitor(engine):
     made = pilot.socket()
-    made.connect(("127.0.0.1", engine._door.getsockname()[1]))
+    made.connect(("127.0.0.1", engine._listener.getsockname()[1]))
     yield made
     made.close()
 
