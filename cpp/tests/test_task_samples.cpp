@@ -103,5 +103,25 @@ TEST(tasks_say_how_much_they_slow_each_other_down) {
   for (const double log : seen.likelihood(kEven)) CHECK_NEAR(log, 0.0, 1e-9);
 }
 
+// Tasks that took twice as long at first; as long as now; and by chance only.
+TEST(later_tasks_are_told_from_those_before_if_they_clearly_differ) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  const auto drift = [&](double first) {
+    TaskSamples seen;
+    for (int task = 0; task < 400; ++task) {
+      const double mean = task < 40 ? first : 1.0;
+      seen.finished(1.0, mean * std::exp(0.3 * normal(random)), 1e3 * task);
+    }
+    return seen.drift();
+  };
+  // The mean of all has a tenth of log(8) too much, and the scatter is too large.
+  CHECK_NEAR(drift(8.0), -0.3, 0.15);
+  CHECK(drift(1.0 / 8.0) > 0.1);
+  int clear = 0;
+  for (int round = 0; round < 100; ++round) clear += drift(1.0) != 0.0;
+  CHECK(clear < 12);
+}
+
 }  // namespace test_task_samples
 }  // namespace malleable::check

@@ -12,6 +12,7 @@ from malleable.live.loop import Loop
 from malleable.live.protocol import Abilities, Event, Task
 from malleable.live.status import run_status
 from malleable.view.live import task_text
+from tests.live.fake_engine import FakeEngine
 from tests.live.outputs import rows_of
 
 
@@ -27,12 +28,12 @@ def begun(works, slots=4, **options):
     for row, own in enumerate(works):
         for k in range(5):
             now = 2.0 * (5 * row + k)
-            own.running, own.next = 2, own.next + 2
+            own.running, own.since, own.next = 2, 2 * now, own.next + 2
             decider.changed(row)
             decider.decide(now)
             for seconds in 2.0 * np.exp(rng.normal(0.0, 0.03, 2)):
                 decider.ended(row, float(seconds))
-            own.running, own.done = 0, own.done + 2
+            own.running, own.since, own.done = 0, 0.0, own.done + 2
             decider.changed(row)
             decider.decide(now + 2.0)
     return decider
@@ -109,13 +110,35 @@ def test_tasks_that_the_engine_holds_beyond_its_slots_do_not_run():
     for held in (4, 24):
         own = work(50)
         decider = begun([own])
-        own.running, own.next = held, own.next + held
+        own.running, own.since, own.next = held, 10.0 * held, own.next + held
         decider.changed(0)
         ends.append(decider.expected({}, 10.0)[0].at)
         assert (
             len(decider._scheduler) == 1 and decider._scheduler.counts([0])["running"][0, 0] == held
         )
     assert ends == pytest.approx([30.0, 30.0], abs=2.0)
+
+
+def test_tasks_that_waited_in_the_engine_do_not_look_old():
+    """What each of them waited there would else add up, from task to task."""
+
+    def took(key):
+        return 0.01 + 0.002 * (int(key.split(".")[1]) % 3)
+
+    engine = FakeEngine(4, np.random.default_rng(2), took, lambda key: 0)
+    engine.abilities = Abilities(ahead=0.05, short=0.05)
+    decider = SchedulerDecider(4, processors="own")
+    loop = Loop(engine, decider, clock=engine.clock)
+    loop.add(JobState("a", 4000, lambda number, attempt: Task("")))
+    expected = []
+    for part in (1000, 2000, 3000, 3800):
+        while loop.jobs[0].done < part:
+            loop.step()
+        expected.append((loop.now, decider.expected({}, loop.now)[0].at))
+    loop.go()
+    assert engine.most_held > 4
+    for now, at in expected:
+        assert at - now == pytest.approx(loop.now - now, rel=0.05, abs=0.01)
 
 
 def test_a_paused_job_ends_nobody_knows_when():
@@ -135,7 +158,7 @@ def test_a_paused_job_ends_nobody_knows_when():
 def test_memory_that_others_have_now_is_free_some_day():
     works = [work(18, needs={"memory": 2.0}), work(18, needs={"memory": 5.0})]
     decider = begun(works, capacity={"memory": 8.0})
-    works[0].running = 4  # and no room for any of the other job
+    works[0].running, works[0].since = 4, 80.0  # and no room for any of the other job
     works[0].next += 4
     decider.changed(0)
     assert [row for row, _ in decider.assign(20.0, 4)] == []
@@ -147,7 +170,7 @@ def test_memory_bounds_how_many_run_at_once():
     """Four fit, and run; forty of 2 s last twenty seconds more on eight slots."""
     own = work(50, needs={"memory": 2.0})
     decider = begun([own], slots=8, capacity={"memory": 8.0})
-    own.running, own.next = 4, own.next + 4
+    own.running, own.since, own.next = 4, 40.0, own.next + 4
     decider.changed(0)
     assert decider.expected({}, 10.0)[0].at == pytest.approx(31.0, abs=2.5)
 
@@ -243,12 +266,12 @@ def test_tasks_that_leave_processors_idle_hardly_slow_each_other_down(cpu, least
     own = work(40)
     decider.came([0], [own], 0.0)
     for k in range(4):
-        own.running, own.next = 8, own.next + 8
+        own.running, own.since, own.next = 8, 16.0 * k, own.next + 8
         decider.changed(0)
         decider.decide(2.0 * k)
         for _ in range(8):
             decider.ended(0, 2.0, 2.0 * cpu * 2 / 8)
-        own.running, own.done = 0, own.done + 8
+        own.running, own.since, own.done = 0, 0.0, own.done + 8
         decider.changed(0)
     decider.decide(8.0)
     assert least < decider._scheduler.learned["speedup"] < most

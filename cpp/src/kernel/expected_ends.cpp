@@ -248,8 +248,10 @@ class Run {
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 };
 
+// This part is on average below the result, also if there are few numbers.
 double quantile(std::span<double> sorted, double part) {
-  const double at = part * static_cast<double>(sorted.size() - 1);
+  const auto size = static_cast<double>(sorted.size());
+  const double at = std::clamp(part * (size + 1.0) - 1.0, 0.0, size - 1.0);
   const auto low = static_cast<std::size_t>(at);
   const std::size_t high = std::min(low + 1, sorted.size() - 1);
   if (sorted[low] == sorted[high]) return sorted[low];  // also for two infinite values
@@ -258,7 +260,7 @@ double quantile(std::span<double> sorted, double part) {
 
 // The seconds of a phase's tasks in one draw.
 struct PhaseTimes {
-  // mean and deviation of the logarithms; factor of a change
+  // mean and deviation of the logarithms; factor of a change, as a logarithm
   double middle = 0.0, deviation = 0.0, jump = 0.0;
 
   // The time left of a task that has run for `age`.
@@ -313,7 +315,7 @@ std::vector<ExpectedEnd> expected_ends(std::span<const LeftJob> jobs, const Ends
       const LogMean& mean = phase.mean[k];
       times[row].middle = mean.mean + std::sqrt(mean.variance) * normal(random);
       times[row].deviation = kScatter[k];
-      times[row].jump = changes ? kJumpScatter * normal(random) : 0.0;
+      times[row].jump = phase.drift + (changes ? kJumpScatter * normal(random) : 0.0);
     }
     run.run(seconds, end);
     for (std::size_t j = 0; j < n; ++j) ends[j * draws + d] = end[j];

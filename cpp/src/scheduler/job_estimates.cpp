@@ -88,6 +88,7 @@ LeftPhase JobEstimates::left(Index row, const TaskEstimates::Stated& stated,
                              const PhaseState& phase, double now, std::int64_t working) const {
   const Known& own = phases_[row];
   LeftPhase left{.shown = own.seen.count + static_cast<double>(working),
+                 .drift = own.seen.drift(),
                  .running = phase.running,
                  .waiting = phase.unfinished() - phase.running};
   for (std::size_t k = 0; k < kScatters; ++k) {

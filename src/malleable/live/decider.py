@@ -31,7 +31,7 @@ _WINDOW = 8  # least number of ended tasks that show how busy processors are
 _IDLE = 0.5  # share of the processors below which they count as idle
 _OTHERS_FIRST = "others come first"
 _UNKNOWN = 100.0  # deviation over mean of a task's seconds from which nothing is known of them
-# draws of expected ends: usual, least; tasks in all draws together
+# draws of expected ends: usual, least; steps of all draws together
 _DRAWS, _LEAST_DRAWS, _DRAWN = 400, 16, 60_000
 
 
@@ -100,6 +100,10 @@ class SchedulerDecider:
 
     def _waiting(self, work: JobState) -> int:
         return 0 if work.cancelled else work.waiting * work.width
+
+    def _elapsed(self, work: JobState, now: float) -> float:
+        own = work.elapsed if self._counted else work.running * now - work.since
+        return max(0.0, round(own, 6)) * work.width
 
     def _limit(self, work: JobState, free: Mapping[str, float]) -> int:
         # Slots that a job may have at most now, given the capacity for more of its tasks. Slots of backup
@@ -259,7 +263,7 @@ class SchedulerDecider:
         rows = sorted(self._changed)
         works = [self._works[row] for row in rows]
         ids = np.array([self._id_of[row] for row in rows])
-        self._scheduler.observe(ids, now=now, **self._counts(rows, works))
+        self._scheduler.observe(ids, now=now, **self._counts(rows, works, now))
         limits = [self._limit(work, self._free) for work in works]
         moved = [k for k, row in enumerate(rows) if self._most.get(row) != limits[k]]
         if moved:
@@ -272,10 +276,11 @@ class SchedulerDecider:
             self._most |= {rows[k]: limits[k] for k in moved}
         self._changed.clear()  # only now, so that an error before keeps them
 
-    def _counts(self, rows: Sequence[int], works: Sequence[JobState]) -> dict[str, Any]:
+    def _counts(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> dict[str, Any]:
         found: dict[str, Any] = {
             "pending": np.array([self._waiting(work) for work in works]),
             "running": np.array([work.running * work.width for work in works]),
+            "elapsed": np.array([self._elapsed(work, now) for work in works]),
         }
         if any(work.backups for work in works):  # a backup task needs one that has ended
             found["done"] = np.array(
@@ -286,7 +291,6 @@ class SchedulerDecider:
             first = np.array([self._first[row] for row in rows])
             found["done"] = (np.array([work.done for work in works]) - first[:, 0]) * width
             found["failed"] = (np.array([work.failed for work in works]) - first[:, 1]) * width
-            found["elapsed"] = np.array([work.elapsed for work in works]) * width
             found["seconds"] = np.array([work.mean for work in works])
         return found
 
@@ -336,8 +340,10 @@ class SchedulerDecider:
         scheduler, ids = self._trial(coming, now)
         if not ids:
             return {}
-        tasks = sum(map(self._left, self._works)) + sum(w.waiting for w, _ in coming.values())
-        draws = max(_LEAST_DRAWS, min(_DRAWS, _DRAWN // max(1, tasks)))
+        left = [*map(self._left, self._works), *(work.waiting for work, _ in coming.values())]
+        # the steps of a draw (kernel/expected_ends.hpp)
+        steps = sum(min(tasks, 8.0 * self._slots * math.log1p(tasks)) for tasks in left)
+        draws = max(_LEAST_DRAWS, min(_DRAWS, int(_DRAWN / max(1.0, steps))))
         ends = scheduler.expected_ends(draws=draws)
         times = dict(
             zip(

@@ -102,6 +102,7 @@ class JobState:
     again: deque[int] = field(default_factory=deque)  # earlier tasks that are to start
     dropped: set[int] = field(default_factory=set)  # later tasks that never start
     running: int = 0  # slots that the job holds
+    since: float = 0.0  # sum of the times since when it holds them
     # More slots: of backup tasks, and of attempts that will end in vain.
     beside: int = 0
     backup_tasks: int = 0  # backup tasks that began

@@ -101,7 +101,8 @@ class Loop(Ledger):
         self._backup_of: dict[str, int] = {}
         self._slot = 0  # number of the last bundle: each has a slot of a new number
         self._spare = True  # whether the last pass left slots that no task wanted
-        self._slots_held: dict[int, int] = {}  # by slot: tasks of its bundle that have not ended
+        # By slot: remaining tasks of its bundle, and when the first of them began, or will.
+        self._slots_held: dict[int, tuple[int, float]] = {}
         self._tries: dict[tuple[int, int], _Tries] = {}  # tasks that are tried more than once
         self._pace = 0.0  # recent number of slots that become free per second
         self._paced = 0.0  # time at which that was computed
@@ -302,8 +303,8 @@ class Loop(Ledger):
             )
             tasks.append(made)
         if tasks:
-            self._slots_held[self._slot] = len(tasks)
-            work.running += 1
+            queued = len(self._slots_held) - self.engine.slots
+            self._hold(self._slot, work, now + max(0, queued) / max(self._pace, 1e-9), len(tasks))
         return tasks
 
     def _take(self, made: Task, work: JobState) -> None:
@@ -314,13 +315,19 @@ class Loop(Ledger):
             if self.engine.abilities.calls == "pickled":
                 made.call = packed_holding(held, made.call)
 
+    def _hold(self, slot: int, work: JobState, since: float, tasks: int = 1) -> None:
+        self._slots_held[slot] = tasks, since
+        work.running += 1
+        work.since += since
+
     def _let_go(self, slot: int, work: JobState) -> bool:
         # A task of a slot has ended; returns whether the slot is free.
-        self._slots_held[slot] -= 1
-        if self._slots_held[slot]:
+        tasks, since = self._slots_held.pop(slot)
+        if tasks > 1:
+            self._slots_held[slot] = tasks - 1, since
             return False
-        del self._slots_held[slot]
         work.running -= 1
+        work.since -= since
         return True
 
     def _given_back(self, row: int, number: int, why: str) -> None:
@@ -421,8 +428,7 @@ class Loop(Ledger):
         # The slot of the backup task is free now; that of the older attempt once that has ended.
         work = self.jobs[running.row]
         work.backups_won += 1
-        self._slots_held[running.slot] = 1
-        work.running += 1
+        self._hold(running.slot, work, running.since)
         self._let_go(first.slot, work)
         return first.since
 
@@ -436,8 +442,7 @@ class Loop(Ledger):
             backup = event.key in self._backups.running
             other = self._running[self._backups.part(event.key)]
             if not backup:  # the slot of the remaining backup task becomes its task's
-                work.running += 1
-                self._slots_held[other.slot] = 1
+                self._hold(other.slot, work, other.since)
                 self._let_go(running.slot, work)
         self._count_beside(running.row, -1)
         if event.kind == "returned":

@@ -86,6 +86,9 @@ struct TaskSamples {
   // of p reported so far, and the number of tasks at which to report again.
   std::vector<double> reported;
   double next_report = 4.0;
+  // How much longer, as a logarithm, the latest tasks took than all before them: a mean that fades
+  // over half of the tasks.
+  double later = 0.0;
 
   // `tasks` run from `now` on.
   void running(double now, double tasks);
@@ -99,6 +102,9 @@ struct TaskSamples {
   ByExponent slowed(double since, double now) const { return ran_.rate(since, now); }
   // The mean logarithm of the seconds of ended tasks, as if each had run alone.
   double mean_alone(double speedup) const { return value_at(alone, speedup) / count; }
+  // The same, if it is clear: 0 unless it is more than two of its standard deviations, shrunk
+  // towards 0 (James and Stein 1961). A machine that was busy at first, or is now, is seen so.
+  double drift() const;
   // `tasks` more have finished, after `seconds` each.
   void finished(double tasks, double seconds, double now);
   // `tasks` have finished in all, after `seconds` on average.
@@ -121,7 +127,7 @@ struct TaskSamples {
   SpeedupCurve likelihood(const SpeedupCurve& variances) const;
   MALLEABLE_INLINE void fetch() const { ran_.fetch(); }
   void state(State& s) {
-    s(count, seconds, ending, alone, products, together, reported, next_report, ran_);
+    s(count, seconds, ending, alone, products, together, reported, next_report, later, ran_);
   }
 
  private:

@@ -97,11 +97,8 @@ class JobEstimates {
     return expects(row) ? phases_[row].prior : tasks_.prior(phase_of(row), stated);
   }
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
-  // Sets the sum of the start times of running tasks, if single times are unknown.
-  void set_began(Index row, double began) {
-    phases_[row].began = began;
-    phases_[row].apart = 0.0;
-  }
+  // Sets the sum of the start times of running tasks.
+  void set_began(Index row, double began) { phases_[row].began = began; }
   // How much slower the ended tasks were than a task that runs alone.
   double slowed(Index row) const {
     const TaskSamples& seen = phases_[row].seen;
