@@ -37,9 +37,9 @@ PYTHON_LAYERS = (
 # The same within two folders; the last row has the files that no other one names.
 INSIDE = {
     "live": (
-        ("protocol", "guard", "own_files", "journal_rows", "resources", "conditions", "packs"),
+        ("protocol", "guard", "own_files", "journal_rows", "resources", "conditions"),
         ("shell_text", "templates", "jobs_file", "task_outcome"),
-        ("history", "journal_file", "journal", "output"),
+        ("history", "journal_file", "journal", "packs", "output"),
         ("ledger", "decider"),
         ("futures", "engines", "machine", "backups"),
         ("loop", "slurm", "spark"),

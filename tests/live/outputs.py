@@ -5,7 +5,7 @@ from pathlib import Path
 from malleable.live.jobs_file import parse_jobs, recorded
 from malleable.live.journal import Journal
 from malleable.live.output import stream_of
-from malleable.live.packs import Pack
+from malleable.live.packs import packed_stream
 from malleable.live.status import run_status
 
 
@@ -14,7 +14,7 @@ def output_of(path, run, job, number, attempt=0, suffix="out"):
     with Journal(path, write=False) as journal:
         (found,) = (own for own in run_status(journal, run).jobs if own.name == job)
     path = Path(stream_of(found.output, number, attempt, suffix))
-    packed = None if path.exists() else Pack(found.output).read(number, attempt, suffix)
+    packed = None if path.exists() else packed_stream(found.output, number, attempt, suffix)
     if packed is not None:
         path.write_bytes(packed)
     return path

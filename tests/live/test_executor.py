@@ -47,8 +47,6 @@ def test_map(pool):
     assert list(pool.map(pow, [1, 2], [3])) == [1]
     assert list(pool.map(pow, [], [])) == []
     assert list(pool.map(calls.same, range(40), chunksize=7)) == list(range(40))
-    with pytest.raises(ValueError, match="chunksize = 0"):
-        pool.map(pow, [1], [1], chunksize=0)
 
 
 def test_map_ends_where_a_call_raises(pool):
@@ -69,23 +67,6 @@ def test_map_does_not_wait_for_ever(pool, tmp_path):
         next(results)
     (tmp_path / "2").touch()
     assert list(pool.map(calls.slow, [1, 2], timeout=PATIENCE)) == [1, 2]
-
-
-def test_map_takes_no_more_than_its_buffer(pool):
-    taken = []
-
-    def numbers():
-        for k in range(20):
-            taken.append(k)
-            yield k
-
-    results = pool.map(calls.same, numbers(), buffersize=3)
-    assert taken == [0, 1, 2]
-    assert next(results) == 0
-    assert taken == [0, 1, 2, 3]
-    assert list(results) == list(range(1, 20))
-    with pytest.raises(ValueError, match="buffersize"):
-        pool.map(calls.same, [1], buffersize=0)
 
 
 def test_a_map_that_is_left_cancels_the_rest(pool):

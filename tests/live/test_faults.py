@@ -21,7 +21,7 @@ import pytest
 from malleable.live import journal as journal_module
 from malleable.live.journal import Attempt, Journal, JournalError
 from malleable.live.output import open_stream, stream_of
-from malleable.live.packs import pack_of
+from malleable.live.packs import packed_keys
 from malleable.live.protocol import Task
 from tests.live.outputs import output_of
 from tests.live.test_local import ends, engine
@@ -234,7 +234,7 @@ def text_of(folder, number, attempt, suffix):
 
 def unfinished(folder, good):
     """Attempts that left something and did not end well."""
-    there = {key[:2] for key in pack_of(str(folder)).look()}
+    there = {key[:2] for key in packed_keys(str(folder))}
     there |= {tuple(map(int, path.name.split(".")[:2])) for path in folder.glob("*.*.*")}
     return {(number, attempt) for number, attempt in there if good[number] != attempt}
 

@@ -1,15 +1,17 @@
 """What tasks printed, packed, whatever happens meanwhile."""
 
 import errno
-import os
+import sqlite3
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from malleable.cli import main
+from malleable.live import run
 from malleable.live.output import kept_attempts, open_stream, stream_of
-from malleable.live.packs import PACK, Pack
+from malleable.live.packs import PACK, pack, packed_keys, packed_stream
 
 
 def streams(rng, first, count):
@@ -23,46 +25,48 @@ def streams(rng, first, count):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_cut_at_any_byte_whole_blocks_are_there(tmp_path, seed):
-    """As of a run that was killed while it wrote; the next one writes on."""
-    rng = np.random.default_rng(seed)
-    pack, known, ends = Pack(str(tmp_path)), {}, [0]
+def test_what_was_packed_is_read(tmp_path, seed):
+    """Also by readers that looked before, and after the pack was removed and made again."""
+    rng, folder, known = np.random.default_rng(seed), str(tmp_path), {}
+    assert packed_keys(folder) == [] and packed_stream(folder, 0, 0, "out") is None
     for block in range(4):
         added = streams(rng, 100 * block, int(rng.integers(1, 40)))
-        pack.add(added)
+        pack(folder, added)
         known |= dict(added)
-        ends.append((tmp_path / PACK).stat().st_size)
-    whole = (tmp_path / PACK).read_bytes()
-    for cut in rng.integers(0, len(whole), 60).tolist():
-        (tmp_path / PACK).write_bytes(whole[:cut])
-        blocks = sum(end <= cut for end in ends) - 1
-        fresh = Pack(str(tmp_path))
-        assert len(fresh.look()) == sum(key[0] < 100 * blocks for key in known)
-        late = streams(rng, 1000, 5)
-        fresh.add(late)
-        again = Pack(str(tmp_path))
-        again.look()
-        assert (
-            again.end == (tmp_path / PACK).stat().st_size
-        )  # nothing is left of the block that was cut
-        for key, data in [*known.items(), *late]:
-            there = key[0] < 100 * blocks or key[0] >= 1000
-            assert again.read(*key) == fresh.read(*key) == (data if there else None)
-            assert again.has(*key) == there
+        assert sorted(packed_keys(folder)) == sorted(known)
+        for key, data in known.items():
+            assert packed_stream(folder, *key) == data
+    (tmp_path / PACK).unlink()
+    assert packed_keys(folder) == []
+    pack(folder, added)
+    assert sorted(packed_keys(folder)) == sorted(dict(added))
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
-    pack, rng = Pack(str(tmp_path)), np.random.default_rng(1)
+    folder, rng = str(tmp_path), np.random.default_rng(1)
     first, second = streams(rng, 0, 9), streams(rng, 100, 9)
-    pack.add(first)
-    write = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda file, data, at: write(file, data[:20], at))
-    with pytest.raises(OSError) as raised:
-        pack.add(second)
-    assert raised.value.errno == errno.ENOSPC
-    monkeypatch.undo()
-    assert not any(pack.has(*key) for key, _ in second)
-    assert all(Pack(str(tmp_path)).read(*key) == data for key, data in first)
+    pack(folder, first)
+
+    class Full(sqlite3.Connection):
+        def __exit__(self, *error):  # which commits
+            raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Full))
+        with pytest.raises(ValueError, match="full"):
+            pack(folder, second)
+    assert all(packed_stream(folder, *key) is None for key, _ in second)
+    assert all(packed_stream(folder, *key) == data for key, data in first)
+
+
+def test_a_file_that_is_no_pack_is_named(tmp_path):
+    (tmp_path / PACK).write_bytes(b"of another program" * 100)
+    for use in (
+        partial(pack, str(tmp_path), [((0, 0, "out"), b"x")]),
+        partial(packed_keys, str(tmp_path)),
+    ):
+        with pytest.raises(ValueError, match="packed: file is not a database"):
+            use()
 
 
 @pytest.fixture
@@ -114,7 +118,7 @@ def test_output_that_cannot_be_packed_stays(here, capfd, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pack, "add", full)
+        patch.setattr(run, "pack", full)
         assert main(["run", "echo {}", "--each", "1", "2", "3", "--json", "-"]) == 0
     assert files(here(1, "0-echo")) == ["0.0.out", "1.0.out", "2.0.out"]
     assert "the packing of output failed, the run goes on: " in capfd.readouterr().err

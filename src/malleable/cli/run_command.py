@@ -13,6 +13,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -444,11 +445,11 @@ def _progress(
         if streams:
             shown = Shown(begun.jobs, begun.folders, screen, asked.keep_order)
             views.callback(wanted, shown.rest)
-            begun.hearers["the output of tasks"] = lambda *ended: wanted(lambda: shown(*ended))
+            begun.hearers["the output of tasks"] = partial(wanted, shown)
         if asked.joblog:
             log = JobLog(asked.joblog, begun.jobs, begun.folders)
             views.callback(wanted, log.close)
-            begun.hearers["the log of tasks"] = lambda *ended: wanted(lambda: log(*ended))
+            begun.hearers["the log of tasks"] = partial(wanted, log)
 
         def told(progress: Progress) -> None:
             failing.flush()
@@ -530,16 +531,14 @@ def _loop_to_its_end(
     pack: Callable[[float], object],
 ) -> bool:
     # Run until all jobs have ended or ``ended()``; returns whether ``limit`` stopped it before.
-    while not loop.finished and not ended():
+    while not (loop.finished or ended() or (loop.draining and not loop.busy)):
         loop.step()
         serve()
         pack(loop.now)
-        if limit and not loop.draining and limit.reached(loop.jobs):
+        if limit and limit.reached(loop.jobs):
             loop.draining = True
             if limit.at_once:
                 break
-        if loop.draining and not loop.busy:
-            break
     return loop.draining and not loop.finished and not ended()
 
 

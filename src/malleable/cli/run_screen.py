@@ -198,10 +198,10 @@ class Wanted:
 
     error: OSError | None = None
 
-    def __call__(self, write: Callable[[], object]) -> None:
+    def __call__(self, write: Callable[..., object], *what: Any) -> None:
         if self.error is None:
             try:
-                write()
+                write(*what)
             except OSError as error:
                 self.error = error
 
@@ -220,10 +220,10 @@ class JobLog:
     def __call__(self, row: int, number: int, event: Event | None) -> None:
         if event is None:
             return
-        attempt = int(event.key.rpartition(".")[2])
         received = 0
+        printed = stream_of(self._folders[row], number, event.attempt, SUFFIXES[0])
         with suppress(OSError):  # empty ones are removed
-            received = os.stat(stream_of(self._folders[row], number, attempt, SUFFIXES[0])).st_size  # noqa: PTH116
+            received = os.stat(printed).st_size  # noqa: PTH116
         while len(self._first) <= row:
             self._first.append(self._first[-1] + len(self._jobs[len(self._first) - 1]))
         status = _NOT_FOUND if event.kind == "refused" else event.status
@@ -257,7 +257,7 @@ class Shown:
         self._row = self._number = 0  # the task whose turn it is
 
     def __call__(self, row: int, number: int, event: Event | None) -> None:
-        attempt = int(event.key.rpartition(".")[2]) if event else -1
+        attempt = event.attempt if event else -1
         if not self._in_order:
             self._show(row, number, attempt)
             return

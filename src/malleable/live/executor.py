@@ -11,12 +11,10 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import thread as _thread  # noqa: F401 - its hook is registered before ours
 from functools import partial
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -442,51 +440,6 @@ class Executor(futures.Executor):
         if job is None:
             job = self._calls = self._begun().job_of_pool(_CALLS)
         return job.run.submit(job, (fn, args, kwargs))
-
-    def map(
-        self,
-        fn: Callable[..., T],
-        *iterables: Iterable[Any],
-        timeout: float | None = None,
-        chunksize: int = 1,
-        buffersize: int | None = None,
-    ) -> Iterator[T]:
-        """Results of ``fn`` on the entries of iterables, in order; as ``concurrent.futures.Executor.map``.
-
-        Parameters
-        ----------
-        fn, *iterables
-            As of ``map``.
-        timeout : float, optional
-            Seconds from now until every result has to be there; TimeoutError otherwise.
-        chunksize : int
-            Has no effect: short calls are sent to workers together anyway.
-        buffersize : int, optional
-            How many calls are submitted before you take their results; by default all at once.
-        """
-        check_whole("chunksize", chunksize, 1, 2**53)
-        if buffersize is not None:
-            check_whole("buffersize", buffersize, 1, 2**53)
-        end = None if timeout is None else time.monotonic() + timeout
-        entries = zip(*iterables)  # noqa: B905 - as map does
-        waiting = deque(self.submit(fn, *entry) for entry in islice(entries, buffersize))
-
-        def taken() -> T:
-            left = None if end is None else max(0.0, end - time.monotonic())
-            result: T = waiting[0].result(left)
-            waiting.popleft()
-            waiting.extend(self.submit(fn, *entry) for entry in islice(entries, 1))
-            return result
-
-        def results() -> Iterator[T]:
-            try:
-                while waiting:
-                    yield taken()  # without keeping a reference
-            finally:
-                for future in waiting:
-                    future.cancel()
-
-        return results()
 
     def progress(self) -> dict[str, Progress]:
         """How far each job is, by name. Calls without a job have the name "calls". Expected ends are computed

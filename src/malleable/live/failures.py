@@ -15,7 +15,7 @@ from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_fir
 from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.journal_rows import WORDS
 from malleable.live.output import SUFFIXES, job_folder, open_stream, output_folder, stream_of
-from malleable.live.packs import pack_of
+from malleable.live.packs import packed_stream
 from malleable.live.shell_text import quoted
 
 _LINES = 5  # of standard error
@@ -123,10 +123,8 @@ def failure(job: Job, last: Attempt, tries: int, folder: str) -> Failure:
     streams = []
     for suffix in SUFFIXES:
         path = stream_of(folder, last.task, last.attempt, suffix) if folder else ""
-        found = path and (
-            os.path.lexists(path) or pack_of(folder).has(last.task, last.attempt, suffix)
-        )
-        streams.append(path if found else "")  # empty ones are removed
+        packed = path and packed_stream(folder, last.task, last.attempt, suffix)
+        streams.append(path if packed or os.path.lexists(path) else "")
     return Failure(
         job.name,
         last.task,

@@ -167,27 +167,20 @@ class Matrix(Sequence[Mapping[str, str]]):
         return dict(reversed(found.items()))
 
 
-def table_rows(text: str, where: str) -> list[list[str]]:
-    """Rows of CSV, or of TSV if the first line has a tab; ValueError for rows of different lengths."""
+def table_values(text: str, where: str, command: str) -> list[dict[str, str]]:
+    """Values of CSV, or of TSV if the first line has a tab, by the numbers of its columns from 1. If the
+    command has a field with a name, names are in the first row. ValueError for rows of different lengths."""
     tabs = "\t" in text.partition("\n")[0]
-    found: list[list[str]] = []
+    rows, names = list[list[str]](), list[str]()
     lines = io.StringIO(text, newline="")
     between = "\t" if tabs else ","
-    with telling_of(where), csv_rows(lines, strict=True, between=between) as rows:
-        for row in filter(None, rows):
-            if found and len(row) != len(found[0]):
-                told = f"{len(row)} values, and the first line has {len(found[0])}"
-                raise ValueError(f"line {rows.line_num}: {told}")
-            found.append(row)
-    return found
-
-
-def table_values(text: str, where: str, command: Any) -> list[dict[str, str]]:
-    """Values of a table, by the numbers of its columns from 1; with names from the first row, too, if the
-    command has a field with a name."""
-    rows, names = table_rows(text, where), list[str]()
-    texts = [command] if isinstance(command, str) else command
-    fields = (field[1] for text in texts for field in OF_COLUMNS.finditer(text))
+    with telling_of(where), csv_rows(lines, strict=True, between=between) as found:
+        for row in filter(None, found):
+            if rows and len(row) != len(rows[0]):
+                told = f"{len(row)} values, and the first line has {len(rows[0])}"
+                raise ValueError(f"line {found.line_num}: {told}")
+            rows.append(row)
+    fields = (field[1] for field in OF_COLUMNS.finditer(command))
     if rows and any(name and not name.isdecimal() for name in fields):
         names = rows.pop(0)
     numbers = [str(k + 1) for k in range(max(map(len, rows), default=0))]
@@ -384,9 +377,8 @@ def recorded(jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> list[Job
     found = []
     for job, row in zip(jobs, rows, strict=True):
         settings = {key: each for key, each in row.items() if key not in ("over", "commands")}
-        content = {"over": _frozen(job.values)} if "over" in row else None
-        if "commands" in row:
-            content = {"commands": row["commands"]}
+        over = {"over": _frozen(job.values)} if "over" in row else None
+        content = {"commands": row["commands"]} if "commands" in row else over
         settings |= {"name": job.name, "folder": job.folder}
         found.append(JobRow(settings, len(job), content))
     return found
@@ -394,14 +386,9 @@ def recorded(jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> list[Job
 
 def recalled(rows: Sequence[JobRow]) -> list[Job]:
     """Jobs of commands from a journal, which needs nothing else."""
-    plain = [{key: each for key, each in row.described.items() if key != _HELD} for row in rows]
-    tables = [{**own, **(row.content or {})} for own, row in zip(plain, rows, strict=True)]
-    jobs = zip(parse_jobs(tables, "/"), rows, strict=True)
-    return [replace(job, held=_held(row)) for job, row in jobs]
-
-
-def _held(row: JobRow) -> str:
-    return row.described.get(_HELD) or ""
+    tables = [{**row.described, **(row.content or {})} for row in rows]
+    held = [table.pop(_HELD, "") for table in tables]
+    return [replace(job, held=own) for job, own in zip(parse_jobs(tables, "/"), held, strict=True)]
 
 
 def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
@@ -413,7 +400,8 @@ def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
         }
         checked = checked_settings(settings, tuple(_CHECKS))
         name = row.described["name"]
-        jobs.append(Job(name, values=range(row.tasks), held=_held(row), **checked))
+        held = row.described.get(_HELD, "")
+        jobs.append(Job(name, values=range(row.tasks), held=held, **checked))
     return jobs
 
 

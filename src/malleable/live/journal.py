@@ -49,6 +49,7 @@ __all__ = [
 
 _WHY = 200  # characters of what an engine said
 
+_RUNS = f"select {', '.join(Run._fields)} from run"
 _ATTEMPTS = "select job, task, attempt, status, began, seconds, cpu, memory, how, why, backup_of from attempt"
 _ENDED = ", ".join(
     f"{name} = excluded.{name}" for name in ("status", "began", *Attempt._fields[5:])
@@ -137,19 +138,15 @@ class Journal(JournalFile):
         self._do("update run set output = ? where id = ?", output, run)
 
     def run(self, run: int | None = None) -> Run:
-        last = (
-            "select id, began, kind, slots, objective, policy, output, lasted, status, rule from run"
-            " where id = ifnull(?, (select max(id) from run))"
-        )
+        last = f"{_RUNS} where id = ifnull(?, (select max(id) from run))"
         for row in self._each(last, run) if run is None or abs(run) < 2**63 else ():
             return Run._make(row)
         which = "no run" if run is None else f"no run {run}"
         raise JournalError(f"{self.path}: {which} in this journal")
 
     def older(self, seconds: float) -> list[Run]:
-        columns = ", ".join(Run._fields)
-        past = f"select {columns} from run where unixepoch(began) < ?"
-        return [Run._make(row) for row in self._each(past, time.time() - seconds)]
+        past = f"{_RUNS} where began < ?"
+        return [Run._make(row) for row in self._each(past, _wall(seconds))]
 
     def remove(self, run: int) -> None:
         for table in ("job", "attempt", "decision", "flying", "result", "expected"):
@@ -347,8 +344,8 @@ class Journal(JournalFile):
         self._do("insert or replace into history values (0, ?)", json.dumps(history))
 
 
-def _wall() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def _wall(ago: float = 0.0) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago))
 
 
 def _said(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import IO
 
 from malleable.live.journal import Journal, Run
 from malleable.live.own_files import make_folder, open_file, own_folder
-from malleable.live.packs import pack_of
+from malleable.live.packs import packed_keys, packed_stream
 
 _NAME = 40  # most characters of a job's name
 _UNREADABLE = re.compile(r"[^\w.+=@-]+")
@@ -63,7 +63,7 @@ def open_stream(path: str) -> IO[bytes] | None:
     except FileNotFoundError:
         folder, _, name = path.rpartition("/")
         task, attempt, suffix = name.split(".")
-        found = pack_of(folder).read(int(task), int(attempt), suffix)
+        found = packed_stream(folder, int(task), int(attempt), suffix)
         return None if found is None else io.BytesIO(found)
 
 
@@ -72,7 +72,7 @@ def kept_attempts(folder: str, task: int | None = None) -> list[tuple[int, int]]
     last: dict[int, int] = {}
     if not folder:
         return []
-    for number, attempt, _ in pack_of(folder).look():
+    for number, attempt, _ in packed_keys(folder):
         if task is None or number == task:
             last[number] = max(last.get(number, 0), attempt)
     with suppress(FileNotFoundError), os.scandir(folder) as entries:

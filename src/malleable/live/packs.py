@@ -1,102 +1,68 @@
-"""A pack: a file with the packed output of a job's tasks, in compressed blocks. A block has the streams (output
-or errors of an attempt) of many tasks.
+"""Packed output of tasks: one SQLite file a job, with a row for each stream, compressed.
 
-A running task writes into files of its own. These are removed once their block is in the pack, so each stream
-is whole in one of the two places, even if the run is killed or the disk is full. A block has a head (a mark,
-the lengths of the rest), an index (task, attempt, stream, bytes) and the streams. A block that was cut is
-ignored and overwritten. Large streams stay files.
+A running task writes into files of its own. These are removed once their rows are there, so each stream is
+whole in one of the two places, even if the run is killed or the disk is full. Large streams stay files.
 """
 
 from __future__ import annotations
 
-import errno
-import json
 import os
-import struct
+import sqlite3
 import zlib
 from collections.abc import Iterable
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import Any
 
-from malleable.live.own_files import open_file
+from malleable.live.journal_file import telling
+from malleable.live.own_files import check_file, open_file
 
-PACK = "packed"  # its name, in the job's folder
-LARGE = 1 << 16  # bytes; larger streams stay files
-_HEAD = struct.Struct("<4sII")
-_MARK = b"mOut"
+PACK = "packed"
+LARGE = 1 << 16
+_SHORT, _PLAIN = 64, b"="  # streams of fewer bytes are not compressed, and begin with this
+_TABLE = (
+    "create table if not exists stream (task integer, attempt integer, suffix text, data blob,"
+    " primary key (task, attempt, suffix)) without rowid"
+)
 _Key = tuple[int, int, str]  # task, attempt, "out" or "err"
 
 
-class Pack:
-    """The pack of a folder; blocks that other processes add are found."""
-
-    def __init__(self, folder: str) -> None:
-        self._path = Path(folder) / PACK
-        self.end = 0  # end of the known blocks
-        self._places: dict[_Key, tuple[int, int, int]] = {}  # block, first byte, bytes
-        # the block that was read last: its place, its bytes
-        self._block: tuple[int, bytes] = (-1, b"")
-
-    def look(self) -> dict[_Key, tuple[int, int, int]]:
-        # All streams that are in the pack now.
-        try:
-            size = self._path.stat().st_size
-        except OSError:
-            return self._places
-        if size < self.end:  # the file was removed and made again
-            self.end, self._places = 0, {}
-        if size > self.end:
-            with self._open() as file:
-                while self.end + _HEAD.size < size:
-                    file.seek(self.end)
-                    mark, index, body = _HEAD.unpack(file.read(_HEAD.size))
-                    if mark != _MARK or self.end + _HEAD.size + index + body > size:
-                        break
-                    self._learn(json.loads(zlib.decompress(file.read(index))))
-                    self.end += _HEAD.size + index + body
-        return self._places
-
-    def _open(self) -> IO[bytes]:
-        return os.fdopen(open_file(self._path, os.O_RDONLY, closed=False), "rb")
-
-    def _learn(self, index: Iterable[tuple[int, int, str, int]]) -> None:
-        at = 0
-        for task, attempt, suffix, size in index:
-            self._places[task, attempt, suffix] = self.end, at, size
-            at += size
-
-    def has(self, task: int, attempt: int, suffix: str) -> bool:
-        return (task, attempt, suffix) in self.look()
-
-    def read(self, task: int, attempt: int, suffix: str) -> bytes | None:
-        if not self.has(task, attempt, suffix):
-            return None
-        block, at, size = self._places[task, attempt, suffix]
-        if self._block[0] != block:
-            with self._open() as file:
-                file.seek(block)
-                _, index, body = _HEAD.unpack(file.read(_HEAD.size))
-                file.seek(index, os.SEEK_CUR)
-                self._block = block, zlib.decompress(file.read(body))
-        return self._block[1][at : at + size]
-
-    def add(self, streams: Iterable[tuple[_Key, bytes]]) -> None:
-        """Add a block; OSError: nothing was added. Only the run of the journal does this."""
-        streams = list(streams)
-        index = zlib.compress(json.dumps([(*key, len(data)) for key, data in streams]).encode())
-        body = zlib.compress(b"".join(data for _, data in streams))
-        block = _HEAD.pack(_MARK, len(index), len(body)) + index + body
-        self.look()
-        file = open_file(self._path, os.O_RDWR | os.O_CREAT, closed=False)
-        try:
-            os.ftruncate(file, self.end)  # the rest of a block that was cut
-            if os.pwrite(file, block, self.end) < len(block):
-                os.ftruncate(file, self.end)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
-        finally:
-            os.close(file)
+def pack(folder: str, streams: Iterable[tuple[_Key, bytes]]) -> None:
+    """Add streams to the pack of a folder, all or none of them (ValueError)."""
+    path = Path(folder) / PACK
+    os.close(open_file(path, os.O_RDWR | os.O_CREAT, closed=False))
+    rows = (
+        (*key, _PLAIN + data if len(data) < _SHORT else zlib.compress(data))
+        for key, data in streams
+    )
+    with telling(path), closing(sqlite3.connect(path)) as base, base:
+        base.execute("pragma synchronous = off")  # as of the journal
+        base.execute(_TABLE)
+        base.executemany("insert or replace into stream values (?, ?, ?, ?)", rows)
 
 
-# The pack of a folder, one object for all callers.
-pack_of = lru_cache(maxsize=64)(Pack)
+@lru_cache(maxsize=64)
+def _opened(path: Path, inode: int) -> sqlite3.Connection:
+    # A pack, opened once for all readers; another ``inode``: it was removed and made again.
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+def _selected(folder: str, query: str, *values: Any) -> list[Any]:
+    path = Path(folder) / PACK
+    check_file(path, closed=False)
+    if not path.exists():
+        return []
+    with telling(path):
+        return _opened(path, path.stat().st_ino).execute(query, values).fetchall()
+
+
+def packed_keys(folder: str) -> list[_Key]:
+    return _selected(folder, "select task, attempt, suffix from stream")
+
+
+def packed_stream(folder: str, task: int, attempt: int, suffix: str) -> bytes | None:
+    key = "task = ? and attempt = ? and suffix = ?"
+    for (data,) in _selected(folder, f"select data from stream where {key}", task, attempt, suffix):
+        return data[1:] if data.startswith(_PLAIN) else zlib.decompress(data)
+    return None

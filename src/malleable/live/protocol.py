@@ -131,6 +131,10 @@ class Event:
     waited: float = 0.0
 
     @property
+    def attempt(self) -> int:
+        return int(self.key.rpartition(".")[2])
+
+    @property
     def how(self) -> str:
         """How its task ended, in the journal's words; empty: by itself."""
         return "late" if self.late else "" if self.kind == "ended" else self.kind

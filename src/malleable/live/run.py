@@ -10,8 +10,8 @@ import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 from malleable.live.decider import SchedulerDecider
@@ -24,12 +24,12 @@ from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
 from malleable.live.own_files import own_folder
-from malleable.live.packs import LARGE, pack_of
+from malleable.live.packs import LARGE, pack
 from malleable.live.protocol import Engine, Event, Task
 from malleable.live.task_outcome import Counted
 
 FAILED = 3  # exit status of ``malleable run`` if tasks failed
-_PACKED = 256  # attempts whose output is packed (moved into one compressed file of the job) at once
+_PACKED = 256  # attempts whose output is packed (moved into one compressed file of the job) soon
 
 
 def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
@@ -102,7 +102,7 @@ class CommandRun:
         self._works: Sequence[JobState] = ()
         self._again = again
         self.outputs = own_output_folder(journal, run)
-        self.folders = [self._folder(row) for row in range(len(jobs))]
+        self.folders: list[str] = []
         self.start = journal.enter(self.number)
         journal.commit()
 
@@ -156,7 +156,6 @@ class CommandRun:
         self.journal.describe(self.number, recorded(jobs, rows), first=first)
         self.journal.commit()
         self.jobs += jobs
-        self.folders += [self._folder(row) for row in range(first, len(self.jobs))]
         self._add_jobs(loop, first)
 
     def resize(self, slots: int) -> None:
@@ -164,14 +163,13 @@ class CommandRun:
         self.journal.commit()
         self.run = self.run._replace(slots=slots)
 
-    def _folder(self, row: int) -> str:
-        return str(self.outputs / job_folder(row, self.jobs[row].name))
-
     def _add_jobs(self, loop: Loop, first: int) -> None:
         place = {job.name: row for row, job in enumerate(self.jobs)}
         for row, job in enumerate(self.jobs[first:], first):
             work = self._work(row, job, [place[name] for name in job.after])
-            own_folder(Path(self.folders[row]))
+            folder = self.outputs / job_folder(row, job.name)
+            own_folder(folder)
+            self.folders.append(str(folder))
             loop.add(work)
             if job.held and self._again:
                 self.hold(row, "")
@@ -219,31 +217,20 @@ class CommandRun:
 
     def _settled(self, row: int, number: int, event: Event) -> None:
         good = not (event.how or event.status)
-        self._remove_empty(row, number, int(event.key.rpartition(".")[2]), good)
+        self._attempt_ended(row, number, event, good)
         self._tell(row, number, event)
         if not good:
             self._tell_failure(row, number, event)
 
     def _tell(self, row: int, number: int, event: Event | None) -> None:
         for about, hear in self.hearers.items():
-            self.guard(about, lambda: hear(row, number, event))  # noqa: B023 - called at once
+            self.guard(about, partial(hear, row, number, event))
 
-    def _remove_empty(self, row: int, number: int, attempt: int, good: bool) -> None:
-        left = False
-        for suffix in SUFFIXES:
-            path = stream_of(self.folders[row], number, attempt, suffix)
-            with suppress(OSError):  # the file was removed, or never made
-                if os.stat(path).st_size:  # noqa: PTH116 - twice a task
-                    left = True
-                else:
-                    os.unlink(path)  # noqa: PTH108
+    def _attempt_ended(self, row: int, number: int, event: Event, good: bool = False) -> None:
         # A command of an earlier session may still run, if that session and its supervisor were
         # killed.
-        if left and attempt >= self._made.get((row, number), 0):
-            self._unpacked.setdefault(row, []).append((number, attempt, good))
-
-    def _attempt_ended(self, row: int, number: int, event: Event) -> None:
-        self._remove_empty(row, number, int(event.key.rpartition(".")[2]), good=False)
+        if event.attempt >= self._made.get((row, number), 0):
+            self._unpacked.setdefault(row, []).append((number, event.attempt, good))
 
     def pack(self, now: float, soon: bool = True) -> None:
         """Pack the output of tasks that have ended, if there is much of it, or once a second."""
@@ -252,27 +239,21 @@ class CommandRun:
         self._packed = now
         unpacked, self._unpacked = self._unpacked, {}
         for row, ended in unpacked.items():
-            self.guard(
-                "the packing of output",
-                lambda: self._pack(row, ended),  # noqa: B023 - called at once
-            )
+            self.guard("the packing of output", partial(self._pack, self.folders[row], ended))
 
-    def _pack(self, row: int, ended: Sequence[tuple[int, int, bool]]) -> None:
-        for first in range(0, len(ended), _PACKED):
-            streams, paths = [], []
-            for number, attempt, good in ended[first : first + _PACKED]:
-                for suffix in SUFFIXES:
-                    path = stream_of(self.folders[row], number, attempt, suffix)
-                    data = self._to_pack(path, good)
-                    if data is not None:
-                        paths.append(path)
-                    if data:
-                        streams.append(((number, attempt, suffix), data))
-            if streams:
-                pack_of(self.folders[row]).add(streams)
-            for path in paths:
-                with suppress(OSError):
-                    os.unlink(path)  # noqa: PTH108
+    def _pack(self, folder: str, ended: Sequence[tuple[int, int, bool]]) -> None:
+        found = {}
+        for number, attempt, good in ended:
+            for suffix in SUFFIXES:
+                path = stream_of(folder, number, attempt, suffix)
+                data = self._to_pack(path, good)
+                if data is not None:
+                    found[path] = (number, attempt, suffix), data
+        if kept := [stream for stream in found.values() if stream[1]]:
+            pack(folder, kept)
+        for path in found:
+            with suppress(OSError):  # it was removed, or never made
+                os.unlink(path)  # noqa: PTH108
 
     def _to_pack(self, path: str, good: bool) -> bytes | None:
         # What is to be packed of a stream; None: it stays a file, or there is none.
@@ -297,14 +278,12 @@ class CommandRun:
         tell = self.tell_failure
         if not tell or self._works[row].cancelled:
             return
-        attempt = int(event.key.rpartition(".")[2])
-        of_task = row, number, attempt, event.status, math.nan, event.seconds
+        of_task = row, number, event.attempt, event.status, math.nan, event.seconds
         last = Attempt(*of_task, how=event.how, why=event.text)
-
-        def told() -> None:
-            tell(failure(self.jobs[row], last, attempt + 1, self.folders[row]))
-
-        self.guard("the view of the run", told)
+        self.guard(
+            "the view of the run",
+            lambda: tell(failure(self.jobs[row], last, last.attempt + 1, self.folders[row])),
+        )
 
     def _skipped(self, row: int, numbers: Sequence[int]) -> None:
         for number in numbers:

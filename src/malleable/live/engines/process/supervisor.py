@@ -35,17 +35,16 @@ if TYPE_CHECKING or __name__ != "__main__":
     from malleable.live.engines.process.child import (
         HEARD,
         SHORT,
+        EmptyFiles,
         Frames,
         framed,
         reaped,
         signal_all,
         spawn,
     )
-    from malleable.live.engines.process.empty_files import EmptyFiles
 else:  # in a process without packages
     sys.path.insert(0, os.path.dirname(__file__))
-    from child import HEARD, SHORT, Frames, framed, reaped, signal_all, spawn
-    from empty_files import EmptyFiles
+    from child import HEARD, SHORT, EmptyFiles, Frames, framed, reaped, signal_all, spawn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any

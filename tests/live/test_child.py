@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from malleable.live.engines.process.child import new_file
-from malleable.live.engines.process.empty_files import EmptyFiles
+from malleable.live.engines.process.child import EmptyFiles, new_file
 
 
 def made(path: Path) -> int:
