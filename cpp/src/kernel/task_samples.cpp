@@ -16,9 +16,9 @@ namespace {
 
 // The scatter of other phases counts as so many tasks.
 constexpr double kKnown = 2.0;
-// The latest tasks are the n / kLatest last ones of n, with fading weights. They differ clearly if
+// The latest tasks are the n / kFading last ones of n, with fading weights. They differ clearly if
 // they do so by this many standard deviations.
-constexpr double kLatest = 2.0, kClearly = 2.0;
+constexpr double kFading = 2.0, kDiffers = 2.0;
 
 // The rate of one of exp(log) running tasks, for each of the four p.
 ByExponent rates(double log) {
@@ -124,7 +124,7 @@ void TaskSamples::finished(double tasks, double each, double now) {
   together = false;
   if (count > 0.0) {
     const double off = log_of_task(each) - mean_alone(1.0);
-    later += std::min(1.0, kLatest * tasks / (count + tasks)) * (off - later);
+    later += std::min(1.0, kFading * tasks / (count + tasks)) * (off - later);
   }
   add(tasks, each, slowed(now - each, now));
   ending += tasks * ran_.before(now);
@@ -143,8 +143,8 @@ double TaskSamples::drift() const {
   const Around squares = around();
   if (later == 0.0 || squares.freedom == 0.0) return 0.0;
   // The fading mean and the mean of all both vary.
-  const double variance = (0.5 * kLatest + 1.0) * squares.left(1.0) / squares.freedom / count;
-  return later * std::max(0.0, 1.0 - kClearly * kClearly * variance / (later * later));
+  const double variance = (0.5 * kFading + 1.0) * squares.left(1.0) / squares.freedom / count;
+  return later * std::max(0.0, 1.0 - kDiffers * kDiffers * variance / (later * later));
 }
 
 // The sum of squares around the mean, at this exponent.

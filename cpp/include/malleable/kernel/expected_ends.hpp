@@ -34,7 +34,7 @@ struct LeftPhase {
   // posterior of their mean, and the log-likelihood of the times seen.
   std::array<LogMean, kScatters> mean{};
   std::array<double, kScatters> log{};
-  double shown = 0.0;            // ended tasks
+  double shown = 0.0;  // ended tasks
   double drift = 0.0;  // how much longer waiting tasks will take than those seen, as a logarithm
   double age = 0.0, ages = 0.0;  // of running tasks [s]: mean, standard deviation
   std::int64_t running = 0, waiting = 0;
