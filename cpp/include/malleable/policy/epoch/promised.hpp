@@ -1,26 +1,123 @@
-// Decisions that promise each job an end when it comes, and keep it: policy/promised_ends has the
-// method, this wraps it for an Epoch.
+// Ends that are promised at arrival and kept: a compromise between FLEX, where new jobs pass all
+// jobs with more work left, and FIFO, where ends never move.
+//
+// Jobs stand in a list, each with the most slots that it takes: the cheapest count by its price of
+// a slot (policy/concave; no higher than the price at which the jobs that are here ask for all
+// slots). In the order of the list each takes what those before it leave. So a new job changes the
+// schedule only for the jobs behind it, and without new jobs every end comes as planned.
+//
+// It minimises the objective plus Lambda times the sum of |end - promised| / (promised - arrival),
+// where Lambda is a price times the mean penalty of a promised job's time. The price is the
+// smallest that keeps the mean error at a part of `target`: it rises while errors of ended jobs,
+// and delays of present jobs, add up to more, and falls while they add up to less. So
+//   - a promised job weighs Lambda / (promised - arrival) more if a new job would pass it. The new
+//     job goes where Smith's rule is best for it and the jobs that it passes;
+//   - slots that the list leaves idle go to jobs by gains (kernel/marginal_gains), but only to jobs
+//     whose earlier end is worth more than the error.
+// Because new jobs will pass, the promised time is longer than planned, by the factor (1 - rho) to
+// the power -theta. Here rho is the load of recent arrivals that would have passed the job, and
+// theta the median exponent of ended jobs (1/2 at first).
+//
+// O(J log J) a decision, with gangs O(J) for each of their ends; a new job adds O(J) and the recent
+// arrivals.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
+#include "malleable/kernel/marginal_gains.hpp"
+#include "malleable/kernel/shared_packing.hpp"
 #include "malleable/policy/epoch/instance_rule.hpp"
-#include "malleable/policy/promised_ends.hpp"
 
 namespace malleable {
 
 class Promised {
  public:
+  // Gives slots, and promises ends to the jobs that have none yet.
   void decide(Scene& at, InstanceRule& by);
-  void finish(std::span<const std::int64_t> ids) { ends_.finish(ids); }
+  // These jobs end at the time of the next decision; other jobs that are gone then were cancelled.
+  void finish(std::span<const std::int64_t> ids) {
+    ended_.insert(ended_.end(), ids.begin(), ids.end());
+  }
   // [s] Promised ends by row, absolute; infinite: none. O(J).
   std::vector<double> ends(const JobTable& jobs) const;
 
-  void state(State& s) { s(ends_); }
+  void state(State& s) {
+    s(list_, ended_, known_, began_, started_, recent_, slips_);
+    s(paid_, count_, over_, late_, all_price_);
+  }
 
  private:
-  PromisedEnds ends_;
-  std::vector<double> value_;  // of a second of each job
+  struct Task {  // the jobs and the time of a decision
+    const Problem& problem;
+    SpeedupView speedup;
+    std::span<const std::int64_t> id;  // by row; those of new jobs are larger than any before
+    std::span<const double> value;     // by row: penalty of a second
+    std::span<const double> arrival;
+    double coming = 0.0;  // mean number of jobs that come later
+    double target = 0.0;  // the mean error that is accepted
+  };
+  struct Entry {
+    std::int64_t id;
+    double promised;        // [s] absolute, infinite until promised
+    double seconds, asked;  // [s] from the arrival to the plan's end; to the promised one
+    double most;            // slots
+    // [s] When it was promised, and how long it then had to go by plan; its slip, -log(1 - rho).
+    double since, planned, slip;
+    void state(State& s) { s(id, promised, seconds, asked, most, since, planned, slip); }
+  };
+  struct Arrival {
+    double now, work, key;
+    void state(State& s) { s(now, work, key); }
+  };
+  struct Slip {  // of an ended job: the exponent at which its promise would have been exact
+    double theta, weight;
+    void state(State& s) { s(theta, weight); }
+  };
+
+  void update_list(const Task& task);
+  // Sets lambda_ and the prices.
+  void weigh(const Task& task);
+  bool asks_more(const Task& task, double price) const;
+  double price_of_all(const Task& task);
+  double asked(const Task& task, Index row, double price) const;
+  void insert_new(const Task& task);
+  std::size_t place_of(const Task& task, Index row) const;
+  double error_weight(const Entry& entry) const;
+  void lay_out(const Task& task, std::span<double> slots);
+  void promise_ends(const Task& task);
+  void promise_end(const Task& task, std::size_t place, double theta);
+  void count_late(const Task& task);
+  void count_error(const Entry& entry, double now, double target);
+  void learn(const Entry& entry, double now);
+  double median_slip() const;
+  double passing(const Task& task, double key) const;
+  void note_arrival(const Task& task, Index row);
+  void bring_forward(const Task& task, std::span<double> slots);
+
+  std::vector<Entry> list_;
+  std::int64_t known_ = 0;  // smaller ids have been in the list
+  double began_ = 0.0;      // [s] time of the first decision
+  bool started_ = false;
+  std::vector<std::int64_t> ended_;  // since the last decision
+  std::vector<Arrival> recent_;
+  std::vector<Slip> slips_;
+  double paid_ = 0.0, count_ = 0.0;  // recent jobs: sum of promised penalties, and number
+  // Sum of errors beyond the aim: of ended jobs, and of present jobs that are late.
+  double over_ = 0.0, late_ = 0.0;
+  double all_price_ = 1.0;  // the last price at which all jobs asked for all slots
+
+  double lambda_ = 0.0, price_ = 0.0, slot_price_ = 0.0;
+  std::vector<double> key_, end_;  // by row: work at the mean price; seconds until the end
+  std::vector<Index> row_;         // by place in the list
+  std::vector<double> has_;        // by row: slots at the time that the schedule has reached
+  Problem laid_;                   // with the most slots that jobs take
+  SharedPacking packing_;          // of gangs
+  SpeedupHulls hulls_;
+  MarginalGains gains_;
+  Problem spare_;
+  std::vector<double> worth_, value_;
 };
 
 }  // namespace malleable

@@ -26,7 +26,7 @@ struct EpochOptions {
   // [s] How long a decision is held unless it has its own period; 0: until something ends.
   double period = 0.0;
   // FLEX, sums of steady kinds: ends are promised at arrival. The number is the accepted mean
-  // error, over the promised time (policy/promised_ends). Nothing: no end is promised.
+  // error, over the promised time (epoch/promised). Nothing: no end is promised.
   std::optional<double> predictable = std::nullopt;
   // Work is unknown, and is guessed from the work done (epoch/unknown_sizes).
   bool unknown = false;

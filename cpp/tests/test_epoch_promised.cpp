@@ -8,7 +8,7 @@
 #include "schedule_check.hpp"
 
 namespace malleable::check {
-namespace test_promised_ends {
+namespace test_epoch_promised {
 
 Doubles random_rates(Random& random) {
   Doubles rates = {1.0};
@@ -218,5 +218,5 @@ TEST(what_it_does_not_go_with) {
   CHECK_THROWS(epoch.plan(), "depends on its loop");
 }
 
-}  // namespace test_promised_ends
+}  // namespace test_epoch_promised
 }  // namespace malleable::check
