@@ -33,7 +33,7 @@ from typing import Any
 import malleable as mb
 from benchmarks.instances import hawk_jobs, shortest_first
 from malleable.replications import interval
-from malleable.view.drawing import new_figure, policy_look, save_figure
+from malleable.view.drawing import new_figure, plain_numbers, policy_look, save_figure
 
 RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "flex": ("flex", {}),
@@ -158,12 +158,10 @@ def measure(asked: argparse.Namespace) -> None:
 
 def draw(asked: argparse.Namespace) -> None:
     """A panel for each load and p, a curve for each rule."""
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
     found = [dict(zip(HEADER, cell, strict=True)) for cell in cells(asked)]
     panels = sorted({(row["load"], row["p"]) for row in found}, reverse=True)
     figure = new_figure(4.0 * len(panels), 3.6)
-    grid = figure.subplots(1, len(panels), squeeze=False)[0]
+    grid = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     for axes, (load, p) in zip(grid, panels, strict=True):
         axes.axhline(1.0, color="gray", linewidth=1.0, label="FAIR at its best")
         for rule, mark in zip(asked.rules, cycle("os^D"), strict=False):
@@ -171,16 +169,11 @@ def draw(asked: argparse.Namespace) -> None:
             means = [float(row["mean"]) for row in rows]
             look = {"marker": mark, "markersize": 5, **policy_look(rule)}
             axes.plot([row["said"] for row in rows], means, label=rule, **look)
-        axes.set(
-            title=f"load {load}, p = {p}",
-            xlabel="sigma: how wrong sizes are (tasks: no sizes said)",
-            ylabel="mean response over FAIR's (less is better)",
-            yscale="log",
-        )  # fmt: skip
-        plain = FuncFormatter(lambda value, _: f"{value:g}")
-        axes.yaxis.set_major_formatter(plain)
-        axes.yaxis.set_minor_formatter(plain)
-        axes.yaxis.set_minor_locator(LogLocator(subs=(0.7, 0.8, 0.9, 1.2, 1.5, 2.0, 3.0, 5.0)))
+        slow = "do not slow each other down" if float(p) == 1.0 else "slow each other down"
+        axes.set_title(f"Tasks {slow} (p = {p}), load {load}", fontsize=9, loc="left")
+        axes.set(xlabel="how wrong sizes are: sigma, or no sizes (tasks)", yscale="log")
+    grid[0].set_ylabel("mean response over FAIR's")
+    plain_numbers(grid[0].yaxis)
     grid[0].legend(fontsize="small")
     save_figure(figure, asked.picture)
 

@@ -7,7 +7,7 @@ phase and a shuffle phase, which overlap. Each point of the picture is a simulat
 import matplotlib.pyplot as plt
 
 import malleable as mb
-from malleable.view.drawing import policy_look
+from malleable.view.drawing import plain_numbers, policy_look
 
 loads, policies = [0.5, 0.6, 0.7, 0.8, 0.9], ["max-srpt", "fcfs", "k-lps"]
 found = [mb.simulate(mb.MapShuffleStream(20_000, load), policies, rng=1).summary for load in loads]
@@ -18,6 +18,9 @@ for policy in policies:
         label=policy,
         **policy_look(policy),
     )
-plt.gca().set(title="Mean response over load", xlabel="load", ylabel="seconds", yscale="log")
+plt.gca().set(
+    title="Mean response over load", xlabel="load", ylabel="mean response [s]", yscale="log"
+)
+plain_numbers(plt.gca().yaxis)
 plt.legend()
 plt.savefig("load.png")

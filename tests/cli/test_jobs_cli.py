@@ -61,7 +61,7 @@ def test_a_grid_of_periods_and_its_picture(capsys):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--load", "0.5"], "slots: give either slots or a load"),
+        (["--load", "0.5"], "how many slots are there? (give --slots N or --load L)"),
         (["--set", "period=-1"], "period = -1"),
         (["--grid", "period=1,x"], "--grid period 1,x: numbers"),
         (["--grid", "period=1,2", "--set", "period=1"], "period is given once more"),

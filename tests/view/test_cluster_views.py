@@ -176,5 +176,5 @@ def test_which_sizes_of_jobs_lose(capsys):
     lines = text_of(simulation_tables(result), capsys)
     found = {name: own["mean_response"] for name, own in result.summary.items()}
     assert f"{found['fifo'] / found['fair']:.3f}" in lines
-    assert "fifo is worse than fair for jobs of 10^1 (" in lines
+    assert "fifo has a larger mean stretch than fair for jobs of 10 to 100 (" in lines
     assert "fair is worse" not in lines

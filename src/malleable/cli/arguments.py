@@ -86,7 +86,11 @@ class CommandParser(argparse.ArgumentParser):
             message = re.sub(
                 rf"invalid {kind} value: ('.*')$", rf"\1: expected {expected}", message
             )
-        super().error(message)
+        message = message.replace("required: COMMAND", "required: COMMAND, as in malleable plan")
+        usage = self.format_usage().splitlines()
+        more = " ..." * (len(usage) > 1)
+        told = f"{self.prog}: error: {message}\n{self.prog} --help says more.\n"
+        self.exit(2, f"{usage[0]}{more}\n{told}")
 
 
 def manners(parser: argparse.ArgumentParser, default: Any) -> None:

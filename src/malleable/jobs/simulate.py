@@ -13,6 +13,7 @@ import numpy as np
 from malleable import _core
 from malleable.arrays import Floats
 from malleable.estimate_errors import believed
+from malleable.files.advice import AdvisedError
 from malleable.jobs.plan import check_effort
 from malleable.jobs.table import Jobs, are_unknown, check_min_mode
 from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
@@ -167,7 +168,9 @@ def run(
 
 def _slots(jobs: Jobs, slots: int | None, load: float | None) -> int:
     if (slots is None) == (load is None):
-        raise ValueError("slots: give either slots or a load")
+        raise AdvisedError(
+            "how many slots are there?", "give slots or a load", "give --slots N or --load L"
+        )
     if slots is not None:
         return check_slots(slots)
     wanted = checked_positive("load", load)  # type: ignore[arg-type]

@@ -86,9 +86,15 @@ def policy_look(policy: str) -> dict[str, Any]:
 
 
 def plain_numbers(axis: Any) -> None:
-    """Numbers of a logarithmic axis in full, not as powers of ten."""
+    """Numbers of a logarithmic axis in full, not as powers of ten. Of more than one decade only 1, 2, 5, 10 ...
+    have numbers, of more than three only 1, 10 ..."""
+    from matplotlib.ticker import LogLocator
+
+    low, high = axis.get_view_interval()
+    if high > 10.0 * low:
+        axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
     axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("{x:g}")
+    axis.set_minor_formatter("{x:g}" if high < 1000.0 * low else "")
 
 
 def label_times(axes: Any, clock: Clock) -> None:

@@ -32,6 +32,7 @@ def draw_response_cdf(result: SimulationResult) -> Any:
         response = np.sort(records["turnaround_time"][records["policy"] == policy])
         share = np.arange(1, len(response) + 1) / max(len(response), 1)
         axes.plot(response, share, drawstyle="steps-pre", label=policy, **policy_look(policy))
+    plain_numbers(axes.xaxis)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
     return figure

@@ -194,13 +194,13 @@ def _losses(slowdown: Mapping[str, tuple[Any, Any]], best: str) -> list[str]:
     lines = []
     for policy, (_, own) in slowdown.items():
         worse = [
-            f"10^{k} ({own[k] / normal[k]:.2f} x)"
+            f"{f'{10.0**k:,.0f}' if k else 0} to {10.0 ** (k + 1):,.0f} ({own[k] / normal[k]:.2f} x)"
             for k in range(min(len(own), len(jobs)))
             if jobs[k] and normal[k] > 0.0 and own[k] > normal[k] * (1 + _ALL)
         ]
         if worse and not is_fair(policy):
             lines.append(
-                f"{policy} is worse than {best} for jobs of {', '.join(worse)} slot-seconds"
+                f"{policy} has a larger mean stretch than {best} for jobs of {', '.join(worse)} slot-seconds"
             )
     return lines
 
