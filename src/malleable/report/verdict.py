@@ -173,5 +173,5 @@ def _worst(facts: Mapping[str, Any]) -> str:
         return ""
     ratio, name = max(sizes)
     if ratio <= 1.0 + _SAME:
-        return "; no size of job loses in the mean"
-    return f"; jobs with {name} of slot time lose most in the mean ({change(1.0, ratio)})"
+        return "; no size of job loses on average"
+    return f"; jobs with {name} of slot time lose most on average ({change(1.0, ratio)})"

@@ -35,6 +35,8 @@ def duration(seconds: float | None) -> str:
 def share(fraction: float | None) -> str:
     if fraction is None or math.isnan(fraction):
         return "–"
+    if fraction == 0.0:
+        return "0 %"
     return f"{100 * fraction:.1f} %" if abs(fraction) < 0.0995 else f"{100 * fraction:.0f} %"
 
 
