@@ -86,8 +86,8 @@ def policy_look(policy: str) -> dict[str, Any]:
 
 
 def plain_numbers(axis: Any) -> None:
-    """Numbers of a logarithmic axis in full, not as powers of ten. Of more than one decade only 1, 2, 5, 10 ...
-    have numbers, of more than three only 1, 10 ..."""
+    """Numbers of a logarithmic axis in full, not as powers of ten. Over more than one decade only 1, 2, 5, 10
+    ... have numbers, over more than three only 1, 10 ..."""
     from matplotlib.ticker import LogLocator
 
     low, high = axis.get_view_interval()
