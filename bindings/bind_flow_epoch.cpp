@@ -38,10 +38,10 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
   // (ids of flows, ids of jobs)
   py::tuple add(const Flows& flows, const Array<std::uint8_t>& kind,
                 const std::optional<Integers>& tasks, const std::optional<Integers>& continues,
-                std::vector<std::string> name, bool dated) {
+                std::vector<std::string> name, bool dated, const std::optional<Integers>& program) {
     const std::vector<Kind> kinds = kinds_of(kind);
-    FlowTable::Additions added{flows,           kinds, view_of(tasks), view_of(continues),
-                               std::move(name), dated};
+    FlowTable::Additions added{flows,           kinds, view_of(tasks),  view_of(continues),
+                               std::move(name), dated, view_of(program)};
     const auto ids = exclusively([&] { return epoch_.add(std::move(added)); });
     return py::make_tuple(rising(ids.first_flow, flows.view().flows()),
                           rising(ids.first_job, flows.view().jobs()));
@@ -59,6 +59,11 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
     jobs.needed();
     of_flows.needed();
     exclusively([&] { epoch_.remove(jobs.get(), of_flows.get()); });
+  }
+
+  py::array_t<double> rates(std::int64_t program, std::int64_t most) const {
+    const UseGuard turn(busy_);
+    return to_numpy(epoch_.rates_of(program, most));
   }
 
   void set_task_work(double task_work) {
@@ -114,7 +119,8 @@ void bind_flow_epoch(py::module_& module) {
       .def("set_penalty", &PyFlowEpoch::set_penalty, py::arg("address"))
       .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(),
            py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"),
-           py::arg("dated"))
+           py::arg("dated"), py::arg("program").noconvert())
+      .def("rates", &PyFlowEpoch::rates, py::arg("program"), py::arg("most"))
       .def("update", &PyFlowEpoch::update, py::arg("ids"), py::arg("flows"), py::arg("columns"))
       .def("remove", &PyFlowEpoch::remove, py::arg("ids"), py::arg("flows"))
       .def("set_task_work", &PyFlowEpoch::set_task_work, py::arg("task_work"))

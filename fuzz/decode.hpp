@@ -179,6 +179,22 @@ inline void add_steps(Bytes& bytes, std::vector<double>& times, std::vector<doub
   offset.back() = static_cast<std::int64_t>(times.size());
 }
 
+// p, or rates as measured: with flat parts, and slots that add more than earlier ones.
+inline void add_speedup(Bytes& bytes, SpeedupColumns& speedup) {
+  const auto part = [&] { return static_cast<double>(bytes.integer(0, 1'000'000)) / 1e6; };
+  std::vector<double> rates;
+  if (bytes.chance(80)) {
+    rates.push_back(1.0);
+    const bool concave = bytes.chance(128);
+    double gain = 1.0;
+    for (std::int64_t more = bytes.integer(0, 12); more > 0; --more) {
+      gain = concave ? gain * part() : bytes.chance(80) ? 0.0 : 2.0 * part();
+      rates.push_back(rates.back() + gain);
+    }
+  }
+  speedup.add(rates.empty() ? part() : 1.0, rates);
+}
+
 inline Table read_table(Bytes& bytes, std::int64_t slots, const TableShape& shape) {
   Table table;
   const std::size_t jobs = bytes.index(shape.most_jobs + 1);

@@ -36,7 +36,7 @@ struct World {
   std::vector<std::int64_t> slots[2], type, tasks[2], offset[2], minimum[2], user, group, flow,
       after_offset{0}, after, change_node, rate_offset{0}, width;
   std::vector<double> rate, storage, link, arrival, seconds[2], shuffle, block, weight, deadline,
-      rates, change_time, estimate, user_minimum, user_priority, requested;
+      rates, change_time, estimate, user_minimum, user_priority, requested, restart;
   std::vector<std::uint8_t> change_up;
   bool generic = false, own_times[2] = {false, false};
 
@@ -56,6 +56,7 @@ struct World {
     view.deadline = deadline;
     view.width = width;
     view.requested = requested;
+    view.restart = restart;
     view.user = user;
     view.group = group;
     if (!after.empty()) {
@@ -338,6 +339,9 @@ void fuzz(Bytes bytes) {
   const Chosen chosen = read_policy(bytes, world);
   const double pause = bytes.amount(times);
   read_options(bytes, least, kLaterOptions, options);
+  for (std::size_t j = 0, all = bytes.chance(64) ? world.arrival.size() : 0; j < all; ++j) {
+    world.restart.push_back(bytes.chance(64) ? 0.0 : bytes.amount(times));
+  }
   const auto policy = make_policy(chosen, options);
   // A queue of jobs looks at all free slots at once.
   if (policy->style() == ClusterPolicy::Style::kStarts) options.heartbeat = 0.0;

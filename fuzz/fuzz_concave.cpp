@@ -15,24 +15,10 @@ constexpr EpochPolicy kPolicies[] = {EpochPolicy::kFlex, EpochPolicy::kFair, Epo
 constexpr Kind kBuiltIn[] = {Kind::kResponse,  Kind::kCompletion, Kind::kStretch, Kind::kTardy,
                              Kind::kTardiness, Kind::kSla,        Kind::kStrict};
 
-double part(Bytes& bytes) { return static_cast<double>(bytes.integer(0, 1'000'000)) / 1e6; }
-
 // False where something is wrong on purpose.
 bool read_speedups(Bytes& bytes, Table& table) {
   const bool wrong = table.size() > 0 && bytes.astray(24);
-  for (std::size_t j = 0; j < table.size(); ++j) {
-    std::vector<double> rates;
-    if (bytes.chance(80)) {
-      rates.push_back(1.0);
-      const bool concave = bytes.chance(128);
-      double gain = 1.0;
-      for (std::int64_t more = bytes.integer(0, 12); more > 0; --more) {
-        gain = concave ? gain * part(bytes) : bytes.chance(80) ? 0.0 : 2.0 * part(bytes);
-        rates.push_back(rates.back() + gain);
-      }
-    }
-    table.speedup.add(rates.empty() ? part(bytes) : 1.0, rates);
-  }
+  for (std::size_t j = 0; j < table.size(); ++j) add_speedup(bytes, table.speedup);
   if (wrong) table.speedup.exponent[bytes.index(table.size())] = bytes.chance(128) ? -0.5 : 1.5;
   return !wrong;
 }

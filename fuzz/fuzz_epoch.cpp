@@ -20,24 +20,39 @@ struct Sequence {
   Bytes bytes;
   EpochOptions options;
   std::int64_t slots;
+  bool restarts;  // changes of slots cost some jobs time
   double now = 0.0;
   Epoch epoch, twin;
   std::map<std::int64_t, std::int64_t> most;  // of the jobs that are there
   std::vector<std::int64_t> gone;
   bool decided = false;
 
-  explicit Sequence(Bytes given, const EpochOptions& chosen, std::int64_t capacity)
+  explicit Sequence(Bytes given, const EpochOptions& chosen, std::int64_t capacity, bool costly)
       : bytes(given),
         options(chosen),
         slots(capacity),
+        restarts(costly),
         epoch(capacity, chosen),
         twin(capacity, chosen) {}
+
+  RestartColumns read_restart(std::size_t rows) {
+    RestartColumns read;
+    const std::uint8_t which = bytes.byte();
+    std::vector<double>* const columns[] = {&read.any, &read.grow, &read.shrink, &read.slot};
+    for (std::size_t k = 0; k < std::size(columns); ++k) {
+      for (std::size_t j = 0; (which >> k & 1) != 0 && j < rows; ++j) {
+        columns[k]->push_back(bytes.amount(kWeight));
+      }
+    }
+    return read;
+  }
 
   void add() {
     Table table = read_table(bytes, slots, {5, kLatest, options.kind == Kind::kLateness});
     for (double& arrival : table.arrival) {
       if (!bytes.chance(8)) arrival = std::min(arrival, now);
     }
+    if (restarts) table.restart = read_restart(table.size());
     const bool bad = bytes.astray(24) && spoil(bytes, table);
     std::int64_t first = 0, other = 0;
     const bool done = both(epoch, twin, bad,
@@ -88,7 +103,11 @@ struct Sequence {
           }
       }
     }
-    const Epoch::Changes changes{work, weight, deadline, low, high};
+    Epoch::Changes changes{work, weight, deadline, low, high};
+    RestartColumns restart;
+    if (restarts) restart = read_restart(ids.size());
+    changes.restart = restart.view();
+    bad |= options.unknown && !work.empty();
     if (!both(epoch, twin, bad, [&](auto& e) { e.update(ids, changes); })) return;
     for (std::size_t k = 0; k < high.size(); ++k) most[ids[k]] = high[k];
     decided = decided && ids.empty();
@@ -97,7 +116,8 @@ struct Sequence {
   void remove() {
     bool bad = bytes.astray(24);
     const auto ids = some_ids(bytes, most, gone, bad);
-    if (!both(epoch, twin, bad, [&](auto& e) { e.remove(ids); })) return;
+    const bool ended = options.unknown;  // which tells sizes
+    if (!both(epoch, twin, bad, [&](auto& e) { ended ? e.finish(ids) : e.remove(ids); })) return;
     for (const std::int64_t id : ids) {
       most.erase(id);
       gone.push_back(id);
@@ -187,13 +207,15 @@ void fuzz(Bytes bytes) {
   constexpr MinMode kModes[] = {MinMode::kGuarantee, MinMode::kGuarantee, MinMode::kGang,
                                 MinMode::kStart};
   options.min_mode = bytes.pick(kModes);
-  options.stable = bytes.chance(100);
+  const std::uint8_t loop = bytes.byte();
+  options.stable = loop >= 156;
+  options.unknown = loop % 8 == 3 && options.min_mode != MinMode::kStart;
   if (options.policy == EpochPolicy::kFlex) {
     if (bytes.chance(64)) options.hysteresis = bytes.unit();
     if (bytes.chance(64)) options.effort = static_cast<std::uint64_t>(read_effort(bytes));
   }
   const std::int64_t slots = bytes.slots();
-  Sequence(bytes, options, slots).run();
+  Sequence(bytes, options, slots, loop % 4 == 1).run();
 }
 
 }  // namespace malleable::fuzz

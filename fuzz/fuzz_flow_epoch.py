@@ -6,6 +6,7 @@ sequence runs twice: where an order of flows decides, and where decisions begin 
 
 from __future__ import annotations
 
+import itertools
 import sys
 import warnings
 from pathlib import Path
@@ -63,8 +64,11 @@ class Sequence:
             edges = self.bytes.byte()
             job: dict[str, Any] = {"name": f"j{k}", "work": self.bytes.amount()}
             job["after"] = [f"j{p}" for p in range(k) if edges >> p & 1]
-            if self.bytes.chance(128):
+            how = self.bytes.byte()
+            if how >= 128:
                 job["max_slots"] = self.bytes.slots()
+            if how % 8 == 1:
+                job["speedup"] = self.speedup()
             jobs.append(job)
         flow: dict[str, Any] = {"jobs": jobs, "arrival": min(self.now, self.bytes.time())}
         flow["weight"] = self.bytes.amount(WEIGHT)
@@ -73,6 +77,13 @@ class Sequence:
         if self.objective.endswith("sla"):
             flow["sla"] = [[self.bytes.time(), self.bytes.amount(WEIGHT)]]
         return flow
+
+    def speedup(self) -> float | list[float]:
+        """p, or rates that do not fall."""
+        if self.bytes.chance(128):
+            return self.bytes.unit()
+        more = [2 * self.bytes.unit() for _ in range(self.bytes.integer(0, 8))]
+        return list(itertools.accumulate([1.0, *more]))
 
     def ids(self) -> list[int]:
         known = sorted(self.most)
@@ -114,8 +125,11 @@ class Sequence:
         named: dict[str, Any] = {}
         if self.bytes.chance(200):
             named["work"] = [self.bytes.amount() for _ in ids]
-        if self.bytes.chance(64):
+        how = self.bytes.byte()
+        if how >= 192:
             named["max_slots"] = [self.bytes.slots() for _ in ids]
+        if how % 8 == 1:
+            named["speedup"] = [self.speedup() for _ in ids]
         bad = False
         if ids and self.bytes.chance(32):
             if self.bytes.chance(128):

@@ -30,8 +30,12 @@ struct Sequence {
   Ids gone;
 
   void add() {
-    const Kind kind = bytes.pick(kKinds);
+    const std::size_t how = bytes.byte();
+    const Kind kind = kKinds[how % std::size(kKinds)];
     FlowTable table = read_flows(bytes, kind == Kind::kLateness, 3);
+    for (std::size_t i = 0; how >= 192 && i < table.work.size(); ++i) {
+      add_speedup(bytes, table.speedup);
+    }
     const bool bad = bytes.astray(24) && spoil(bytes, table);
     if (!bad && !find_cycle(table.view()).empty()) return;
     const std::vector<Kind> kinds{kind};
@@ -68,18 +72,22 @@ struct Sequence {
     const Ids ids = some_ids(bytes, jobs, gone, bad);
     std::vector<double> work;
     Ids most;
+    SpeedupColumns speedup;
     if (bytes.chance(200)) {
       for (std::size_t k = 0; k < ids.size(); ++k) work.push_back(bytes.amount(kWork));
     }
-    if (bytes.chance(100)) {
-      for (std::size_t k = 0; k < ids.size(); ++k) most.push_back(bytes.slots());
+    const std::uint8_t which = bytes.byte();
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (which >= 156) most.push_back(bytes.slots());
+      if (which % 8 == 1) add_speedup(bytes, speedup);
     }
     if (!work.empty() && bytes.astray(24)) {
       work[0] = bytes.wrong_left(kWork);
       bad = true;
     }
-    if (!both(epoch, twin, bad,
-              [&](FlowEpoch& e) { e.update(ids, {}, {work, {}, most, {}, {}, {}}); })) {
+    if (!both(epoch, twin, bad, [&](FlowEpoch& e) {
+          e.update(ids, {}, {work, {}, most, {}, {}, {}, speedup.view()});
+        })) {
       return;
     }
     for (std::size_t k = 0; k < most.size(); ++k) jobs[ids[k]].most = most[k];

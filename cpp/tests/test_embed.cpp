@@ -107,6 +107,54 @@ TEST(jobs_wait_until_they_get_their_minimum) {
   malleable_epoch_free(epoch);
 }
 
+TEST(changes_may_cost_and_sizes_may_be_unknown) {
+  const Wholes most{4, 4}, first{0}, both{0, 1};
+  const Reals work{400.0, 300.0}, cheap{1.0, 1.0}, dear{100.0, 100.0}, negative{-1.0, 0.0};
+  auto jobs = sized<malleable_jobs>();
+  jobs.work = work.data();
+  jobs.max_slots = most.data();
+  auto changes = sized<malleable_jobs>();
+  changes.count = 2;
+  Wholes ids(2), given(2);
+  malleable_decision decision = decision_of(2, nullptr, given.data());
+  // The slots of both once the second has come, if changes cost so much.
+  const auto slots_with = [&](const Reals& restart) {
+    malleable_epoch* epoch = epoch_of(4, "sum:response", "flex");
+    jobs.count = 1;
+    OK(malleable_epoch_add(epoch, &jobs, ids.data(), nullptr));
+    OK(malleable_epoch_decide(epoch, 0.0, nullptr, 0.0, &decision));
+    OK(malleable_epoch_add(epoch, &jobs, ids.data(), nullptr));
+    changes.work = work.data();
+    changes.restart = negative.data();
+    CHECK(
+        refused(malleable_epoch_update(epoch, &changes, both.data(), nullptr), "restart[0] = -1"));
+    changes.restart = restart.data();
+    OK(malleable_epoch_update(epoch, &changes, both.data(), nullptr));
+    OK(malleable_epoch_decide(epoch, 1.0, nullptr, 0.0, &decision));
+    malleable_epoch_free(epoch);
+    return given;
+  };
+  CHECK((slots_with(cheap) == Wholes{0, 4}));
+  CHECK((slots_with(dear) == Wholes{4, 0}));
+
+  auto options = sized<malleable_epoch_options>();
+  options.sizes = "unknown";
+  malleable_epoch* epoch = nullptr;
+  OK(malleable_epoch_new(2, &options, &epoch));
+  jobs.count = 2;
+  OK(malleable_epoch_add(epoch, &jobs, ids.data(), nullptr));
+  OK(malleable_epoch_decide(epoch, 0.0, nullptr, 0.0, &decision));
+  CHECK((given == Wholes{2, 0}));
+  OK(malleable_epoch_decide(epoch, 50.0, nullptr, 0.0, &decision));
+  CHECK((given == Wholes{0, 2}));  // which has done less
+  changes.restart = nullptr;
+  CHECK(refused(malleable_epoch_update(epoch, &changes, both.data(), nullptr), "work: "));
+  OK(malleable_epoch_finish(epoch, 1, first.data()));
+  malleable_epoch_free(epoch);
+  options.sizes = "none";
+  CHECK(refused(malleable_epoch_new(2, &options, &epoch), "sizes = 'none'"));
+}
+
 TEST(an_arrival_that_is_not_told_is_the_time_of_a_decision) {
   malleable_epoch* epoch = nullptr;
   OK(malleable_epoch_new(1, nullptr, &epoch));

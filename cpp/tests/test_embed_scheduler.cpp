@@ -92,6 +92,39 @@ TEST(what_schedulers_learn_goes_on_in_another_and_lost_maps_run_again) {
   for (malleable_scheduler* scheduler : {first, second, third}) malleable_scheduler_free(scheduler);
 }
 
+TEST(slots_stay_where_a_change_costs_more_than_it_gains) {
+  const Wholes slots{4}, maps{100}, few{60}, phase{kMap}, four{4};
+  const Reals seconds{10.0}, restart{300.0};
+  malleable_cluster cluster = generic_nodes(slots);
+  for (const char* policy : {"flex", "auto"}) {
+    for (const bool costs : {false, true}) {
+      malleable_scheduler* scheduler = scheduler_of(cluster, policy, "learn=false");
+      malleable_cluster_jobs jobs{};
+      jobs.count = 1;
+      jobs.map_seconds = seconds.data();
+      malleable_column column{"restart", restart.data(), nullptr};
+      jobs.columns = costs ? 1 : 0;
+      jobs.more = &column;
+      Wholes ids(1), given(4);
+      Bytes bound(4);
+      jobs.maps = maps.data();
+      OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
+      malleable_decision decision = decision_of(2, nullptr, given.data());
+      decision.bound = bound.data();
+      OK(malleable_scheduler_decide(scheduler, 0.0, &decision));
+      CHECK_EQUAL(tell(scheduler, 0.0, "started", events_of(ids, phase, four)), 0);
+      jobs.maps = few.data();
+      OK(malleable_scheduler_add(scheduler, 1.0, &jobs, ids.data()));
+      OK(malleable_scheduler_decide(scheduler, 1.0, &decision));
+      CHECK_EQUAL(given[0], costs ? 4 : 0);
+      CHECK_EQUAL(
+          std::string(malleable_bound_text(bound[0])) == "a change costs more than it gains",
+          costs);
+      malleable_scheduler_free(scheduler);
+    }
+  }
+}
+
 TEST(jobs_come_with_columns_by_name) {
   const Wholes slots{8}, maps{6, 6}, most{2, 5}, zero{0, 1};
   const Reals seconds{5.0, 5.0}, part{0.5, 1.5};

@@ -94,10 +94,6 @@ TEST(what_costs_do_not_go_with) {
   telling.predictable = 0.05;
   Epoch promised(4, telling);
   CHECK_THROWS(promised.add(jobs), "restart: goes without predictable");
-  EpochOptions starting;
-  starting.min_mode = MinMode::kStart;
-  Epoch waiting(4, starting);
-  CHECK_THROWS(waiting.add(jobs), "restart: goes without jobs that wait");
 }
 
 }  // namespace test_epoch_costly_moves

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.arrays import Integers, columns_of, count_of, given, ids_of
+from malleable.arrays import Floats, Integers, columns_of, count_of, given, ids_of
 from malleable.checkpoints import Checkpointed, by_value
 from malleable.display import as_html, counted
 from malleable.objective import (
@@ -23,7 +23,7 @@ from malleable.objective import (
     relative_gap,
 )
 from malleable.policies import policy_of
-from malleable.validation import refuse, suggesting
+from malleable.validation import check_count, check_slots, refuse, suggesting
 
 # Why a job goes first, by `BaseEpoch.rule`; the rule of other epochs has the name of their policy.
 _WHY = {
@@ -280,6 +280,16 @@ class PlannedEpoch(BaseEpoch):
     def objective(self) -> str:
         """The objective, as text."""
         return self._goal.text
+
+    def rates(self, program: int, most: int) -> Floats:
+        """Learnt rates of 1 to ``most`` (at most 1024) slots of a job of ``program``, shape (most,).
+
+        For each number of slots that a decision gave to jobs of the program, the rate is the work done until
+        the next decision, over the seconds. Other rates are interpolated by powers of the number; before any
+        was seen, s slots do s^0.8. A changed estimate of work left counts as work done. O(entries).
+        """
+        found: Floats = self._core.rates(check_count("program", program), check_slots(most, "most"))
+        return found
 
     def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
         # Codes of kinds, one for each job or one for all; None: the kind of the objective.

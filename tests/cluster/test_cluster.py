@@ -67,6 +67,17 @@ def test_heartbeats():
     assert result.records["completion"].tolist() == [10]
 
 
+def test_a_slot_that_changes_hands_takes_time_to_restart():
+    # Two slots: both jobs begin with 5 s; at 25, 45, ... the second task takes over the slot of the first.
+    jobs = mb.ClusterJobs([4, 2], 20.0, restart=[5.0, 1.0], arrival=[0.0, 1.0])
+    cluster = mb.Cluster([{"slots": 2}])
+    assert completions(jobs, "fifo", cluster) == [45.0, 66.0]
+    # FLEX gives slots to the short job as soon as tasks end, unless that costs more than it gains.
+    jobs = mb.ClusterJobs([40, 20], 1.0, arrival=[0.0, 0.5], restart=0.1)
+    assert completions(jobs, "flex", cluster) == pytest.approx([30.3, 11.2])
+    assert completions(jobs.changed(restart=50.0), "flex", cluster) == [70.0, 130.0]
+
+
 def test_locality_and_delay():
     cluster = mb.Cluster([{"count": 4, "map_slots": 1, "storage": 100.0, "link": 10.0}])
     jobs = mb.ClusterJobs([1], 10, block=100)

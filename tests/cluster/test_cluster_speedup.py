@@ -77,6 +77,25 @@ def test_hesrpt_follows_the_table():
     assert means["hesrpt"] < means["srpt"]
 
 
+def test_auto_gives_a_flow_no_more_slots_than_do_well():
+    # Flows of two stages, of 40 tasks each, on 40 slots: one by one their tasks would take much longer.
+    flows, stages = 30, [40, 40]
+    jobs = mb.ClusterJobs(
+        stages * flows, 5.0,
+        arrival=np.repeat(np.arange(flows) * 9.0, 2),
+        after=[[] if row % 2 == 0 else [row - 1] for row in range(2 * flows)],
+        flow=[f"f{row // 2}" for row in range(2 * flows)],
+        program=["scan", "join"] * flows,
+    )  # fmt: skip
+    cluster = mb.Cluster([{"slots": 40}])
+    found = mb.simulate(jobs, ["auto", "flowflex"], cluster=cluster, rng=1, speedup=0.5).summary
+    assert found["auto"]["flow_response"] < 0.9 * found["flowflex"]["flow_response"]
+    found = mb.simulate(jobs, ["auto", "flowflex"], cluster=cluster, rng=1).summary
+    assert found["auto"]["flow_response"] == pytest.approx(
+        found["flowflex"]["flow_response"], rel=0.02
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

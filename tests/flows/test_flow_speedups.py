@@ -77,6 +77,29 @@ def test_a_job_takes_what_its_speedup_says():
         assert plan.value == pytest.approx(plan.lower_bound)
 
 
+def test_speedups_of_programs_are_learnt():
+    chain = [*one_job(), {"name": "b", "work": 100.0, "after": ["a"]}, {"name": "c", "work": 50.0}]
+    epoch = mb.FlowEpoch(4)
+    ids = epoch.add(mb.Flows([chain]), program=[3, -1, 3]).jobs
+    assert epoch.rates(3, 2).tolist() == pytest.approx([1.0, 2**0.8])
+    slots = epoch.decide(0.0).slots
+    assert slots.sum() == 4 and slots[2] > 1
+    gained = slots[2] ** 0.5
+    epoch.update([ids[2]], work=[50.0 - 10.0 * gained])
+    again = pickle.loads(pickle.dumps(epoch))
+    assert (epoch.decide(10.0).slots == again.decide(10.0).slots).all()
+    assert epoch.rates(3, int(slots[2]))[-1] == again.rates(3, int(slots[2]))[-1]
+    assert epoch.rates(3, int(slots[2]))[-1] == pytest.approx(gained)
+    for wrong, says in (
+        (lambda: epoch.update([ids[2]], speedup=0.5), "it is learnt for jobs that have a program"),
+        (lambda: epoch.add(mb.Flows([chain]), program=[0, -2, 0]), r"program\[1\] = -2"),
+        (lambda: epoch.add(mb.Flows([chain]), program=[0, 1]), "program has 2"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            wrong()
+    epoch.update([ids[1]], speedup=0.5)
+
+
 def test_the_checker_sees_rates():
     plan = mb.plan(mb.Flows([one_job(speedup=0.5)]), 16)
     plan.flows = mb.Flows([one_job(speedup=0.9)])

@@ -55,6 +55,35 @@ def test_only_changes_that_gain_more_than_they_cost():
     assert slots_with(100.0) == [4, 0]
 
 
+@pytest.mark.parametrize("restart", [0.5, 20.0, 1000.0])
+def test_jobs_that_wait_to_start_restart_too(restart):
+    rng = np.random.default_rng(3)
+    columns = {
+        "min_slots": rng.integers(0, 5, 40), "max_slots": 8,
+        "min_mode": rng.choice(["start", "guarantee"], 40).tolist(),
+    }  # fmt: skip
+    work = rng.lognormal(4.0, 1.0, 40)
+    plan = mb.plan(mb.Jobs(work, restart=restart, **columns), 16)
+    plan.validate()
+    took = plan.pieces["works_from"] - plan.pieces["start"]
+    assert took.max() == pytest.approx(restart)
+    free = mb.plan(mb.Jobs(work, **columns), 16)
+    assert plan.value > free.value
+    arrival = np.cumsum(rng.exponential(8.0, 40))
+    streams = [
+        mb.simulate(mb.Jobs(work, arrival=arrival, restart=cost, **columns), "flex", slots=16)
+        for cost in (None, restart)
+    ]
+    without, with_costs = (found.summary["flex"]["mean_response"] for found in streams)
+    assert without < with_costs
+    epoch = mb.Epoch(4, min_mode="start")
+    epoch.add([400.0, 300.0], min_slots=[1, 2], max_slots=4, restart=restart)
+    assert epoch.decide(0.0).slots.sum() == 4
+    epoch.update([0], work=[1.0], restart=[2.0 * restart])
+    epoch.decide(1.0)
+    assert copy.deepcopy(epoch) == epoch
+
+
 def test_files_keep_the_columns():
     jobs = two(restart_shrink=[1.0, 2.0], restart_slot=0.25)
     text = io.StringIO()
@@ -97,7 +126,6 @@ def test_unknown_sizes():
         (lambda: two(-1.0), r"restart\[0\] = -1"),
         (lambda: two(restart_slot=[1.0]), "restart_slot"),
         (lambda: mb.Epoch(4, predictable=0.05).add(two()), "goes without predictable"),
-        (lambda: mb.Epoch(4, min_mode="start").add(two()), "jobs that wait to start"),
         (lambda: mb.Epoch(4, sizes="none"), "sizes = 'none': expected one of known, unknown"),
         (lambda: mb.Epoch(4, sizes="unknown", predictable=0.1), "unknown ones go without"),
     ],

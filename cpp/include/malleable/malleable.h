@@ -223,9 +223,9 @@ typedef struct malleable_cluster_jobs {
   int64_t new_users;
   const double* new_user_minimum;  /* 0 */
   const double* new_user_priority; /* 1 */
-  /* The number of further columns in `more`: max_slots and width (whole), requested and speedup (p)
-   * (real), and for auto and the adaptive policies node_rates (real): for each job, phase and type
-   * of nodes, the rate of such nodes for the job; NaN: the rate of the node. */
+  /* The number of further columns in `more`: max_slots and width (whole), requested, restart and
+   * speedup (p) (real), and for auto and the adaptive policies node_rates (real): for each job,
+   * phase and type of nodes, the rate of such nodes for the job; NaN: the rate of the node. */
   int64_t columns;
   const malleable_column* more;
 } malleable_cluster_jobs;

@@ -85,6 +85,7 @@ void ClusterAuto::decide(const ClusterState& state, int pool, Answer& answer) {
   const bool other = (flows_.several() > 0 && minima_ == 0) != by_flow_;
   if (other) hand_over(state);
   if (by_flow_) {
+    flows_.spread(jobs_.share_exponent_now(state) < 1.0);
     flows_.decide(state, pool, answer);
   } else {
     jobs_.decide(state, pool, other ? state.present : state.changed[pool], answer);

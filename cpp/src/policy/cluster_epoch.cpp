@@ -68,7 +68,7 @@ void ClusterEpoch::note_kinds(const ClusterState& state) {
     plain = plain && info(static_cast<Kind>(kind)).steady;
   }
   time_matters_ = (depends_on_time_ && !plain) || starts_;
-  can_share_ = may_share_ && !time_matters_;
+  can_share_ = may_share_ && !time_matters_ && !restarts_;
 }
 
 double ClusterEpoch::share_exponent_now(const ClusterState& state) const {
@@ -113,6 +113,7 @@ bool ClusterEpoch::starts_together(const ClusterState& state, Index job) const {
 
 void ClusterEpoch::begin(const ClusterState& state) {
   for (Pool& pool : pools_) pool = {};
+  restarts_ = false;
   starts_ = options_.min_mode == MinMode::kStart;
   std::vector<Index> all(state.jobs.size());
   std::iota(all.begin(), all.end(), Index{0});
@@ -120,8 +121,12 @@ void ClusterEpoch::begin(const ClusterState& state) {
 }
 
 void ClusterEpoch::added(const ClusterState& state, std::span<const Index> jobs) {
-  for (const Index job : jobs) starts_ |= starts_together(state, job);
-  if (starts_) sizeless_ = false;  // jobs that wait to start need expected ends
+  for (const Index job : jobs) {
+    starts_ |= starts_together(state, job);
+    restarts_ |= state.jobs.restart_of(job) > 0.0;
+  }
+  // Jobs that wait to start need expected ends, and what a change gains depends on the work left.
+  if (starts_ || restarts_) sizeless_ = false;
   note_kinds(state);
   const std::size_t users = by_user_ ? state.user_running.size() : 1;
   for (int pool = 0; pool < 2; ++pool) {
@@ -256,6 +261,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     new_.arrival.push_back(state.jobs.arrival[job]);
     new_.sla.add(state.jobs.steps_of(job));
     if (!may_share_ && !sizeless_) new_.speedup.add(state.jobs.exponent_of(job), {});
+    if (restarts_) new_.restart.grow.push_back(state.jobs.restart_of(job));
     if (starts_) {
       const bool waits = starts_together(state, job);
       new_.min_mode.push_back(
@@ -373,6 +379,10 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
     if (sizeless_ && !changed[row]) continue;
     const Index job = share.job[static_cast<std::size_t>(ids[row])];
     if (std::exchange(kept(pool, job).part, 0.0) > 0.0) answer.reorder(job);
+    if (restarts_ && kept(pool, job).keeps != share.epoch.keeps(row)) {
+      kept(pool, job).keeps ^= true;
+      answer.reorder(job);
+    }
     answer.set(job, static_cast<double>(given[row]));
   }
 }

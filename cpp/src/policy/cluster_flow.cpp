@@ -18,6 +18,8 @@ constexpr double kLeastWork = 1e-9;
 // Ranks of a flow's jobs differ by this part of the flow's price, which is less than prices of two
 // flows usually differ; and the highest price, because an infinite rank means none.
 constexpr double kRanksApart = 1e-12, kHighestFlowPrice = 1e9;
+// A speed-up that has changed by less is not told again.
+constexpr double kSameSpeedup = 0.02;
 
 bool is_guessed(const ClusterState& state, Index job, Phase p) {
   return state.believed[2 * job + p] <= 0.0 && state.jobs.tasks[p][job] > 0;
@@ -71,8 +73,9 @@ void ClusterFlow::begin(const ClusterState& state) {
   flows_.clear();
   sides_.clear();
   place_.clear();
-  for (auto* column : {&most_, &rank_}) column->clear();
+  for (auto* column : {&most_, &rank_, &speedup_}) column->clear();
   several_ = 0;
+  spreads_ = spread_ = false;
   serves_ = !options_.targets;
   std::vector<Index> all(state.jobs.size());
   std::iota(all.begin(), all.end(), Index{0});
@@ -85,6 +88,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
   for (auto* column : {&at_, &ends_}) column->resize(n, 0);
   phases_.resize(n);
   most_.resize(n, 0.0);
+  speedup_.resize(n, 1.0);
   rank_.resize(n, kInfinity);
   FlowEpochOptions how{.aggregate = options_.aggregate, .method = options_.method};
   if (options_.effort > 0) how.effort = options_.effort;
@@ -109,6 +113,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
 void ClusterFlow::keep(const ClusterState&, State& s) {
   for (Side& side : sides_) s(side);
   s(serves_, flows_, several_, place_, at_, ends_, phases_, most_, rank_, guess_);
+  s(spreads_, spread_, speedup_);
 }
 
 // Begins to serve, with all present flows.
@@ -140,10 +145,12 @@ void ClusterFlow::come(const ClusterState& state, Index number) {
     if (steps.time.empty()) steps = state.jobs.steps_of(job);
     at_[job] = static_cast<Index>(columns_.work.size());
     phases_[job] = phases_of(state, job);
+    speedup_[job] = spreads_ ? state.learned.speedup : 1.0;  // until the next decision
     each_phase(state, job, [&](Phase p, Index place) {
       const Left left = left_of(state, job, p);
       columns_.work.push_back(left.work);
       columns_.max_slots.push_back(left.most);
+      columns_.speedup.add(speedup_[job], {});
       if (left.ended) ended_.push_back(place);
     });
     ends_[job] = static_cast<Index>(columns_.work.size());
@@ -279,9 +286,37 @@ void ClusterFlow::update_guesses(const ClusterState& state) {
   }
 }
 
+// Updates jobs of whose speed-up more is known, and all when it begins or ends to count.
+void ClusterFlow::update_speedups(const ClusterState& state, Answer& answer) {
+  const bool other = std::exchange(spread_, spreads_) != spreads_;
+  for (std::size_t k = 0; other && k < state.present.size(); ++k) answer.reorder(state.present[k]);
+  if (!other && !spreads_) return;
+  for (const Flow& flow : flows_) {
+    for (std::size_t k = 0; flow.id != kAbsent && k < flow.jobs.size(); ++k) {
+      const Index job = flow.jobs[k];
+      const double p = speedup_of(state, job);
+      if (place_[job] == Place::kDone || std::fabs(p - speedup_[job]) < kSameSpeedup) continue;
+      speedup_[job] = p;
+      Side& side = side_of(flow);
+      const FlowTable::Flow& told = side.epoch.flow(flow.id);
+      ids_.clear();
+      speedups_.clear();
+      for (Index place = at_[job]; place < ends_[job]; ++place) {
+        if (!told.jobs[place].open()) continue;
+        ids_.push_back(told.first_id + place);
+        speedups_.add(p, {});
+      }
+      FlowEpoch::Changes changes{};
+      changes.speedup = speedups_.view();
+      side.epoch.update(ids_, {}, changes);
+    }
+  }
+}
+
 void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Index job : state.changed[pool]) update_job(state, job);
   update_guesses(state);
+  update_speedups(state, answer);
   usable_.clear();
   for (const Side& side : sides_) usable_.push_back(side.most);
   // A simulation with very long tasks may go beyond the latest time.
@@ -300,8 +335,8 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
 void ClusterFlow::serve(double now, Side& side, std::int64_t slots, Answer& answer) {
   const bool any = slots > 0 && side.most > 0.0;
   FlowEpoch::Order order;
-  if (any && literal()) side.epoch.decide(now, slots);
-  if (any && !literal()) order = side.epoch.order(now, slots);
+  if (any && by_epoch()) side.epoch.decide(now, slots);
+  if (any && !literal()) order = spreads_ ? side.epoch.order() : side.epoch.order(now, slots);
   if (any) line_up(side);
   if (style() == Style::kTargets) {
     hand_out(side, order.rows, any ? static_cast<double>(slots) : 0.0, answer);
@@ -332,9 +367,9 @@ void ClusterFlow::hand_out(Side& side, std::span<const Index> rows, double slots
       const double most = most_[job];
       const FlowTable::Job& phase = phase_of(in_epoch, job);
       double own = std::min(slots, options_.targets ? most : most > 0.0 ? phase.high : 0.0);
-      if (literal() && own > 0.0) own = static_cast<double>(phase.given);
+      if (by_epoch() && own > 0.0) own = static_cast<double>(phase.given);
       answer.set(job, own);
-      if (!literal()) slots -= own;
+      if (!by_epoch()) slots -= own;
     }
   };
   for (const Index row : rows) give(flows[row]);
@@ -396,11 +431,11 @@ double ClusterFlow::rank_now(const ClusterState& state, Index job) const {
   return rank < kInfinity ? rank - kRanksApart : rank;
 }
 
-// The rank; if users have shares, the place in the user's order as a number above 0.
+// The rank; if it does not decide alone, the place in the order as a number above 0.
 double ClusterFlow::precedence(const ClusterState& state, Index job, int, std::int64_t) const {
   if (!options_.targets) return 0.0;
   const double rank = rank_[job] = rank_now(state, job);
-  if (!options_.by_user) return rank;
+  if (order_decides()) return rank;
   return rank < kInfinity ? 1.0 + rank / (1.0 + std::fabs(rank)) : 2.0;
 }
 

@@ -32,7 +32,6 @@ constexpr Apart kApart[] = {
     {kAsksGang, kAsksStarts, "min_mode: gang goes without jobs that wait to start"},
     {kAsksProgram, kAsksStarts, "program: goes without jobs that wait to start"},
     {kAsksCustom, kAsksStarts, "kind: custom goes without jobs that wait to start"},
-    {kAsksRestart, kAsksStarts, "restart: goes without jobs that wait to start"},
     {kAsksRestart, kAsksPredictable, "restart: goes without predictable"},
 };
 
@@ -312,11 +311,13 @@ void Epoch::decide_at(double now, double held) {
   resized_.clear();
   at_.jobs.sum_up();
   at_.grants.begin();
-  moves_.begin(at_);
-  if (!start_) choose_key_rule(at_, keys_);
+  if (!start_) {
+    moves_.begin(at_);
+    choose_key_rule(at_, keys_);
+  }
   by_key_ = false;
   choose();
-  moves_.settle(at_);
+  if (!start_) moves_.settle(at_);
   at_.grants.end([this](Index row, std::int64_t before) {
     at_.jobs.serve(row, at_.now, before);
     at_.jobs.move(row, at_.now, before, at_.grants[row]);

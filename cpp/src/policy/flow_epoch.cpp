@@ -1,5 +1,6 @@
 #include "malleable/policy/flow_epoch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,12 @@ FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOption
 FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
   const Ids ids{at_.table.next_flow(), at_.table.next_job()};
   const std::size_t before = at_.table.size();
+  SpeedupColumns spare;
+  ProgramRates::check(added.program);
+  if (added.program.size() == added.flows.jobs()) {
+    added.flows.speedup =
+        rates_.learnt(added.flows.speedup, added.program, added.flows.max_slots, at_.slots, spare);
+  }
   at_.table.add(std::move(added), seen_.custom != nullptr, at_.clock.now());
   for (const FlowTable::Flow& flow : at_.table.flows().subspan(before)) {
     order_.push_back(flow.id);
@@ -72,6 +79,32 @@ void FlowEpoch::count_held(double now) {
       job.attained += elapsed * static_cast<double>(job.given);
       flow.touched |= job.work == 0.0;
     }
+  }
+}
+
+void FlowEpoch::learn(double now) {
+  const double seconds = now - at_.clock.now();
+  std::vector<std::int64_t> news;
+  for (const FlowTable::Flow& flow : at_.table.flows()) {
+    for (std::size_t k = 0; k < flow.program.size(); ++k) {
+      const FlowTable::Job& job = flow.jobs[k];
+      const bool works = job.open() && job.given > 0 && job.work > 0.0 && job.tasks == 0.0;
+      if (flow.program[k] < 0 || !works) continue;
+      if (rates_.observe(flow.program[k], job.given, job.then - job.work, seconds)) {
+        news.push_back(flow.program[k]);
+      }
+    }
+  }
+  if (news.empty()) return;
+  std::sort(news.begin(), news.end());
+  for (FlowTable::Flow& flow : at_.table.flows()) {
+    if (flow.program.empty()) continue;
+    FlowTable::change_speedups(flow, [&](const FlowTable::Job& job, SpeedupColumns& columns) {
+      const std::int64_t program = flow.program[flow.place_of(job)];
+      const bool known = std::binary_search(news.begin(), news.end(), program);
+      if (known) columns.add(1.0, rates_.rates(program, std::min(job.max_slots, at_.slots)));
+      return known;
+    });
   }
 }
 
@@ -148,6 +181,7 @@ void FlowEpoch::report() {
       const std::int64_t own = id++;
       if (!job.open()) continue;
       const auto slots = static_cast<std::int64_t>(std::exchange(job.share, 0.0));
+      job.then = job.work;
       decision_.ids[k] = own;
       decision_.slots[k] = slots;
       decision_.changed[k] = slots != std::exchange(job.given, slots);
@@ -162,6 +196,7 @@ void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::option
   check_now(now, at_.clock.now());
   if (slots) validate_capacity(*slots);
   count_held(now);
+  learn(now);
   if (slots.value_or(at_.slots) != at_.slots) at_.table.touch_all();
   at_.slots = slots.value_or(at_.slots);
   // so that jobs whose estimates have run out are updated
@@ -180,7 +215,7 @@ void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::option
 // Only the order of flows, and their prices if the rule has some.
 FlowEpoch::Order FlowEpoch::order(double now, std::int64_t slots) {
   begin(now, slots, 0.0);
-  return {ordered_, rule_->prices()};
+  return order();
 }
 
 const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int64_t> slots,
@@ -221,7 +256,7 @@ void FlowEpoch::plan(SeenFlows& flows, FlowPlan& plan, std::vector<double>& pena
 }
 
 void FlowEpoch::state(State& s) {
-  s(at_, version_, order_);
+  s(at_, version_, order_, rates_);
   if (s.reading()) rule_ = make_flow_rule(at_.options);
   rule_->state(s);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/model/error.hpp"
+
 namespace malleable {
 namespace {
 
@@ -69,6 +71,30 @@ std::vector<double> ProgramRates::rates(std::int64_t program, std::int64_t most)
     rates[k] = std::max(rates[k - 1], rate * std::pow(slots / last, p));
   }
   return rates;
+}
+
+SpeedupView ProgramRates::learnt(const SpeedupView& own, std::span<const std::int64_t> programs,
+                                 std::span<const std::int64_t> max_slots, std::int64_t slots,
+                                 SpeedupColumns& spare) const {
+  if (std::none_of(programs.begin(), programs.end(), [](std::int64_t p) { return p >= 0; })) {
+    return own;
+  }
+  for (std::size_t j = 0; j < programs.size(); ++j) {
+    if (programs[j] < 0) {
+      spare.add(own, j);
+    } else {
+      spare.add(1.0, rates(programs[j], std::min(max_slots[j], slots)));
+    }
+  }
+  return spare.view();
+}
+
+void ProgramRates::check(std::span<const std::int64_t> programs) {
+  for (std::size_t j = 0; j < programs.size(); ++j) {
+    if (programs[j] >= -1) continue;
+    throw FieldError("program", j, static_cast<long long>(programs[j]),
+                     "must be a number from 0 on, or -1 for none");
+  }
 }
 
 }  // namespace malleable

@@ -72,6 +72,7 @@ Bound Scheduler::bound(Index row, int pool, const ClusterState::Demand& demand,
     return s.unfinished() > 0 && !s.ready ? Bound::kUnready : Bound::kNothing;
   }
   if (slots == demand.most) return Bound::kMaximum;
+  if (core_.keeps(row, pool)) return Bound::kRestart;
   if (slots == 0) return Bound::kNoSlots;
   return slots == demand.minimum ? Bound::kMinimum : Bound::kShare;
 }

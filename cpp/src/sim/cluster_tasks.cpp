@@ -87,6 +87,11 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
   const bool mapped = p == kMap && !g.fails;
   const bool kept = mapped && outputs_.kept() && this->phase(phase + 1).total > 0;
   const bool listens = scheduler_.listens();
+  if (state().jobs.restart_of(job) > 0.0) {
+    Job& own = jobs_[job];
+    if (std::exchange(own.freed_at, state().now) != state().now) own.freed = 0;
+    own.freed += static_cast<std::int64_t>(g.count);
+  }
   nodes_.clear();
   Index last = kNone;
   for (Index r = g.first; r != kNone; r = groups_.task(r).next) {
@@ -99,6 +104,16 @@ inline Index ClusterSimulation::free_slots_of(Index group) {
     if (g.fails) scheduler_.put_back(job, p, task);
   }
   return last;
+}
+
+// Seconds that the slot of the job's next task does nothing first. Slots of the job's tasks that
+// end at this time go to it.
+double ClusterSimulation::restart_now(Index job) {
+  const double cost = state().jobs.restart_of(job);
+  Job& own = jobs_[job];
+  if (cost == 0.0 || own.freed_at != state().now || own.freed == 0) return cost;
+  --own.freed;
+  return 0.0;
 }
 
 // The tasks of a group end, well or in failure.
@@ -224,7 +239,7 @@ inline bool ClusterSimulation::joins(const StartedTask& begun, Index group) cons
   const TaskGroup& g = groups_[group];
   return g.count > 0 && g.phase == begun.phase && g.type == begun.type && g.start == state().now &&
          g.seconds == begun.seconds && g.fails == begun.fails && g.parked == begun.parks &&
-         !g.reads;
+         g.restart == begun.restart && !g.reads;
 }
 
 // The copy of a task's block on the node that serves the fewest reads.
@@ -244,6 +259,7 @@ Index ClusterSimulation::make_group(const StartedTask& begun) {
   g.start = now;
   g.seconds = begun.seconds;
   g.copying = begun.copying;
+  g.restart = begun.restart;
   g.phase = begun.phase;
   g.type = begun.type;
   g.fails = begun.fails;
@@ -256,7 +272,7 @@ Index ClusterSimulation::make_group(const StartedTask& begun) {
   } else {
     const double wait =
         begun.p == kReduce ? outputs_.wait(begun.job, now, outputs_.copied(begun.job)) : 0.0;
-    g.finish = now + wait + begun.seconds;
+    g.finish = now + wait + begun.restart + begun.seconds;
     schedule(group);
   }
   return group;
@@ -272,6 +288,7 @@ ClusterSimulation::StartedTask ClusterSimulation::started_task(const TaskStart& 
   StartedTask begun{job, p, task, node, 2 * job + p, type, seconds, copying, fails};
   note_block(begun);
   begun.parks = p == kReduce && phase(2 * job).unfinished() > 0;
+  begun.restart = restart_now(job);
   return begun;
 }
 
@@ -323,7 +340,7 @@ void ClusterSimulation::end_read() {
   TaskGroup& g = groups_[group];
   const double now = state().now;
   g.reads = false;
-  g.finish = now + g.seconds;
+  g.finish = now + g.restart + g.seconds;
   g.seconds += now - g.start;
   schedule(group);
 }
@@ -341,7 +358,7 @@ void ClusterSimulation::unpark(Index group) {
   g.parked = false;
   const Index job = g.phase / 2;
   const double wait = outputs_.wait(job, g.start, outputs_.copied(job));
-  g.finish = std::max(state().now, g.start + wait + g.seconds);
+  g.finish = std::max(state().now, g.start + wait + g.restart + g.seconds);
   schedule(group);
 }
 

@@ -45,10 +45,10 @@ class SchedulerEvents(SchedulerState):
         jobs : ClusterJobs
             Of its columns ``maps``, ``reduces``, their estimated seconds on nodes of rate 1 (the mean counts;
             copying is a part of reduce tasks), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
-            minima, ``min_mode``, ``width``, ``requested``, ``user``, ``program`` (empty: not known), ``flow``
-            and ``after``. ``auto`` (which is ``adaptive`` from then on) and adaptive policies also use ``rate``
-            and ``block``; others refuse ``rate``, and learn it. Add all jobs of a flow in one call. A job comes
-            when the jobs in its ``after`` have finished.
+            minima, ``min_mode``, ``width``, ``requested``, ``restart``, ``user``, ``program`` (empty: not
+            known), ``flow`` and ``after``. ``auto`` (which is ``adaptive`` from then on) and adaptive policies
+            also use ``rate`` and ``block``; others refuse ``rate``, and learn it. Add all jobs of a
+            flow in one call. A job comes when the jobs in its ``after`` have finished.
         max_slots : array_like of int, shape (J,), optional
             Slots that a job may hold at once (of each kind, if kinds are separate), at least 1 and its
             minima; by default any number.

@@ -48,12 +48,13 @@ _COLUMNS = (
     *("arrival", "shuffle", "block", "weight", "deadline"),
     *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),
     *("min_map_slots", "min_reduce_slots", "min_mode", "width", "requested", "memory", "gpus"),
+    "restart",
     *("after_offset", "after"),
     *("sla_offset", "sla_time", "sla_penalty"),
 )
 
 # columns that are left out if they have these values only
-_PLAIN = {"width": 1, "requested": 0, "memory": 0, "gpus": 0, "min_mode": -1}
+_PLAIN = {"width": 1, "requested": 0, "memory": 0, "gpus": 0, "restart": 0, "min_mode": -1}
 _MODES = ("guarantee", "start")
 
 SCHEDULER_COLUMNS = tuple(
@@ -195,6 +196,9 @@ class ClusterJobs(Table):
     memory, gpus : array_like or float
         Bytes and GPUs that each map task takes on its node; 0 by default. They count under policies of rigid
         jobs, where the cluster's nodes say how much they have.
+    restart : array_like or float
+        Seconds that a slot does nothing before a task of the job, if it worked for another job before: 0 by
+        default. ``auto flex fair fifo wdeq`` then move slots only if that gains more than it costs.
     weight, deadline : array_like or float
         Weights: 0, or from 1e-12 to 1e12, 1 by default. Deadlines: absolute [s], up to 1e12, none by default.
     sla : sequence of sequences of (time, penalty), optional
@@ -259,6 +263,7 @@ class ClusterJobs(Table):
         partition: Sequence[str] | None = None,
         memory: npt.ArrayLike = 0.0,
         gpus: npt.ArrayLike = 0.0,
+        restart: npt.ArrayLike = 0.0,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike = math.inf,
         sla: Sequence[SlaSteps | None] | None = None,
@@ -296,6 +301,7 @@ class ClusterJobs(Table):
         self.partition = _labels("partition", partition, count)
         self.memory = _numbers("memory", memory, count)
         self.gpus = _numbers("gpus", gpus, count)
+        self.restart = _numbers("restart", restart, count)
         self.speedup = _speedups(speedup, count)
         self.rated = None if rate is None else tuple(rate)
         self.rates = None if rate is None else _rates(rate, count)

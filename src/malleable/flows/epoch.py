@@ -244,6 +244,7 @@ class FlowEpoch(PlannedEpoch):
         continues: npt.ArrayLike | None = None,
         *,
         kind: str | Sequence[str | None] | None = None,
+        program: npt.ArrayLike | None = None,
     ) -> FlowIds:
         """Add flows; ids follow each other in the order of rows. O(jobs added), amortised.
 
@@ -260,6 +261,9 @@ class FlowEpoch(PlannedEpoch):
             which it must wait; -1: none. See ``ready_fraction``.
         kind : str or sequence of str, optional
             The kind of penalty, for all or for each of these flows; None: that of the objective.
+        program : array_like of int, shape (J,), optional
+            The number of the program that a job runs, from 0; -1: none. The epoch learns the speed-up of
+            programs (`rates`), in place of the column of ``flows``.
         """
         table: Flows = table_of(flows, Flows, field="flows")
         count = len(table.work)
@@ -270,6 +274,7 @@ class FlowEpoch(PlannedEpoch):
             None if continues is None else wholes_of("continues", continues, count),
             table.local_names(),
             table.dated,
+            None if program is None else wholes_of("program", program, count, -1, 2**60, "work"),
         )
         return FlowIds(flow_ids, job_ids)
 

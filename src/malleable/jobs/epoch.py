@@ -30,7 +30,7 @@ from malleable.objective import Objective, PenaltyLike
 from malleable.policies import JobPolicy, ObjectiveName
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.job_table import table_of
-from malleable.validation import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
+from malleable.validation import RATE, WEIGHT, check_amount, check_slots, check_time
 
 
 @by_value(without=("_assessment", "_epoch", "_order", "_promised", "_version"))
@@ -282,7 +282,7 @@ class Epoch(PlannedEpoch):
             As in `malleable.Jobs`.
         restart, restart_grow, restart_shrink, restart_slot
             As in `malleable.Jobs`. While some change costs time, a decision makes only changes that gain more
-            than they cost. ``predictable`` and jobs that wait to start do not go with it.
+            than they cost. ``predictable`` does not go with it.
         kind : str or sequence of str, optional
             The kind of penalty, for all or for each of these jobs; None: that of the objective.
         program : array_like of int, optional
@@ -324,15 +324,6 @@ class Epoch(PlannedEpoch):
             except TypeError:  # not plain columns
                 pass
         return self._core.add(job_columns(columns, sla, speedup, min_mode), codes, named, dated)
-
-    def rates(self, program: int, most: int) -> Floats:
-        """Learnt rates of 1 to ``most`` (at most 1024) slots of a job of ``program``, shape (most,).
-
-        For each number of slots that a decision gave to jobs of the program, the rate is the work done until
-        the next decision, over the seconds. Other rates are interpolated by powers of the number; before any
-        was seen, s slots do s^0.8. A changed estimate of work left counts as work done. O(entries).
-        """
-        return self._core.rates(check_count("program", program), check_slots(most, "most"))
 
     def update(
         self,

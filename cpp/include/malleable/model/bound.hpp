@@ -21,10 +21,11 @@ enum class Bound : std::uint8_t {
   kMinimum,
   kShare,
   kPeriod,
+  kRestart,
 };
 
 // Texts by code.
-inline constexpr std::array<const char*, 13> kBoundTexts = {
+inline constexpr std::array<const char*, 14> kBoundTexts = {
     "nothing waits",
     "all that waited has started",
     "the whole station",
@@ -38,6 +39,7 @@ inline constexpr std::array<const char*, 13> kBoundTexts = {
     "its minimum",
     "its share",
     "all that it can use within the period",
+    "a change costs more than it gains",
 };
 
 }  // namespace malleable

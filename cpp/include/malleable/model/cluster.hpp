@@ -129,12 +129,15 @@ struct ClusterJobColumns {
   // Needs of a map task: the partition it may run in (-1: any), bytes and GPUs on its node.
   C<std::int64_t> partition;
   C<double> memory, gpus;  // 0
-  C<double> weight;        // 1
-  C<double> deadline;      // none (infinity)
-  C<std::uint8_t> kind;    // kind of penalty (model/penalties.hpp); the objective's
-  C<std::int64_t> user;    // 0
-  C<std::int64_t> group;   // program of which the job is a run; -1: none
-  C<std::int64_t> flow;    // number of the flow; each job is its own flow
+  // Seconds that a slot does nothing before its first task of the job, if it worked for another
+  // job; 0.
+  C<double> restart;
+  C<double> weight;       // 1
+  C<double> deadline;     // none (infinity)
+  C<std::uint8_t> kind;   // kind of penalty (model/penalties.hpp); the objective's
+  C<std::int64_t> user;   // 0
+  C<std::int64_t> group;  // program of which the job is a run; -1: none
+  C<std::int64_t> flow;   // number of the flow; each job is its own flow
   // Job j becomes present when it has arrived and the jobs after[after_offset[j]] ... have
   // finished.
   C<std::int64_t> after_offset, after;
@@ -201,6 +204,8 @@ struct ClusterJobColumns {
           tables.memory...);
     visit(ClusterColumn{.name = "gpus", .read_by = kEverywhere, .range = &kWeightRange},
           tables.gpus...);
+    visit(ClusterColumn{.name = "restart", .read_by = kEverywhere, .range = &kWeightRange},
+          tables.restart...);
     visit(
         ClusterColumn{
             .name = "weight", .read_by = kEverywhere, .range = &kWeightRange, .fallback = 1.0},
@@ -256,6 +261,7 @@ struct ClusterJobsView : ClusterJobColumns<ViewedColumn> {
     return {memory.empty() ? 0.0 : memory[j], gpus.empty() ? 0.0 : gpus[j],
             partition.empty() ? -1 : partition[j]};
   }
+  double restart_of(std::size_t j) const { return restart.empty() ? 0.0 : restart[j]; }
   double exponent_of(std::size_t j) const { return exponent.empty() ? 1.0 : exponent[j]; }
   std::int64_t id_of(std::size_t j) const {
     return id.empty() ? static_cast<std::int64_t>(j) : id[j];

@@ -41,6 +41,11 @@ struct RestartColumns {
   }
   // The same for one more row.
   void add(const RestartView& from, std::size_t row);
+  void add(const Restart& own) {
+    grow.push_back(own.grow);
+    shrink.push_back(own.shrink);
+    slot.push_back(own.slot);
+  }
 
   template <typename Self, typename Visit>
   static void each(Self& self, std::size_t rows, Visit&& visit) {

@@ -8,6 +8,9 @@
 // two decisions; single jobs count as flows of one job. Otherwise AUTO decides as without flows
 // (policy/cluster_epoch).
 //
+// If tasks slow each other down, which the scheduler learns, a flow gets as many slots as do well,
+// not all that it can use.
+//
 // FlowFlex knows no minima: while a job with a minimum is present, FLEX serves stages.
 //
 // An event costs what the acting policy costs, and O(1). When the other policy takes over, it looks
@@ -37,6 +40,9 @@ class ClusterAuto final : public ClusterPolicy {
                     std::int64_t running) const override {
     return by_flow_ ? flows_.precedence(state, job, pool, running)
                     : jobs_.precedence(state, job, pool, running);
+  }
+  bool keeps(const ClusterState& state, Index job, int pool) const override {
+    return !by_flow_ && jobs_.keeps(state, job, pool);
   }
   std::string_view rule(const ClusterState& state) const override {
     return by_flow_ ? "flow by flow" : jobs_.rule(state);

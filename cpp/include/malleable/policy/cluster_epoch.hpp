@@ -67,6 +67,11 @@ class ClusterEpoch final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   bool reads_exponents() const override { return may_share_; }
+  bool keeps(const ClusterState&, Index job, int pool) const override {
+    return restarts_ && kept(pool, job).keeps;
+  }
+  // How unequal shares by size are best (kernel/share_exponent); 1: in order.
+  double share_exponent_now(const ClusterState& state) const;
   void decide(const ClusterState& state, int pool, Answer& answer) override {
     decide(state, pool, state.changed[pool], answer);
   }
@@ -109,9 +114,10 @@ class ClusterEpoch final : public ClusterPolicy {
     double part = 0.0;
     std::int64_t placed = kAbsent;
     bool stale = false;
+    bool keeps = false;  // its slots, because a change costs more than it gains
 
     void state(State& s) {
-      s(id, most, part);
+      s(id, most, part, keeps);
       if (s.reading()) placed = kAbsent;
     }
   };
@@ -132,7 +138,6 @@ class ClusterEpoch final : public ClusterPolicy {
               Answer& answer);
   void pass_changes(int pool, Share& share, std::size_t first_new);
   void share_minimum(const ClusterState& state, int pool, Share& share);
-  double share_exponent_now(const ClusterState& state) const;
   void set_most(Share& share, int pool, Index job, std::int64_t most);
   void give_by_size(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                     double share_exponent, Answer& answer);
@@ -156,7 +161,8 @@ class ClusterEpoch final : public ClusterPolicy {
   bool depends_on_time_ = false, time_matters_ = false;
   bool sizeless_ = false;  // shares need no sizes
   bool follows_objective_ = false;
-  bool starts_ = false;  // some phase may have a start condition
+  bool starts_ = false;    // some phase may have a start condition
+  bool restarts_ = false;  // a slot that changes hands costs some job time
   double pool_minimum_;
   // uses what was learnt; may share slots by size, with these options; with the present jobs
   bool asks_, may_share_ = false, can_share_ = false;

@@ -18,9 +18,12 @@
 // The literal policy (FlowFlex as printed) uses the slots of its epoch as targets (slots that jobs
 // should have). With `targets`, ranks are given as precedence, beside targets that show what the
 // order leads to. That is for policy/cluster_auto, which has targets at other times and says when
-// to start. With `by_user` users share the slots first (policy/user_shares); then each user has an
-// epoch; a flow belongs to its first job's user. O(jobs + parents) a decision, beside the epoch's.
-// Policies: flow_epoch, user_shares.
+// to start. It also says when tasks slow each other down (spread()). Then the epoch is told the
+// speed-ups that were learnt of programs, so that a flow gets no more slots than do well
+// (kernel/flow_gains), and its slots are the targets, which are filled in its order. With `by_user`
+// users share the slots first (policy/user_shares); then each user has an epoch; a flow belongs to
+// its first job's user. O(jobs + parents) a decision, beside the epoch's. Policies: flow_epoch,
+// user_shares.
 #pragma once
 
 #include <array>
@@ -53,7 +56,7 @@ class ClusterFlow final : public ClusterPolicy {
     return rank_now(state, job);
   }
   bool fills_in_order() const override { return options_.targets; }
-  bool order_decides() const override { return options_.targets && !options_.by_user; }
+  bool order_decides() const override { return options_.targets && !options_.by_user && !spreads_; }
   double precedence(const ClusterState& state, Index job, int pool,
                     std::int64_t running) const override;
   void begin(const ClusterState& state) override;
@@ -68,6 +71,9 @@ class ClusterFlow final : public ClusterPolicy {
   // With `targets`: whether this policy decides from now on. If not, it only counts flows.
   void start(const ClusterState& state);
   void stop(const ClusterState& state);
+  // With `targets`, before a decision: whether tasks slow each other down so much that a flow
+  // should not get all that it can use.
+  void spread(bool spreads) { spreads_ = spreads; }
   // The number of flows of several jobs with a job that has come and a job that is not done.
   std::int64_t several() const { return several_; }
   bool is_done(Index job) const { return place_[job] == Place::kDone; }
@@ -112,12 +118,20 @@ class ClusterFlow final : public ClusterPolicy {
   }
   Side& side_of(const Flow& flow) { return sides_[options_.by_user ? flow.user : 0]; }
   const Side& side_of(const Flow& flow) const { return sides_[options_.by_user ? flow.user : 0]; }
+  // The slots of the epoch are the targets.
+  bool by_epoch() const { return literal() || spreads_; }
   bool literal() const { return options_.method == FlowMethod::kLiteral; }
   template <typename Visit>
   void each_phase(const ClusterState& state, Index job, const Visit& visit) const;
   Left left_of(const ClusterState& state, Index job, Phase p) const;
   void come(const ClusterState& state, Index number);
   void add_parents(const ClusterState& state, const Flow& flow);
+  // p of a job at a decision; that of all programs for jobs that have not come.
+  double speedup_of(const ClusterState& state, Index job) const {
+    if (!spreads_) return 1.0;
+    return place_[job] == Place::kHere ? state.exponent_of(job) : state.learned.speedup;
+  }
+  void update_speedups(const ClusterState& state, Answer& answer);
   void leave(Flow& flow);
   void update_job(const ClusterState& state, Index job);
   void update_guesses(const ClusterState& state);
@@ -135,7 +149,8 @@ class ClusterFlow final : public ClusterPolicy {
   }
 
   ClusterFlowOptions options_;
-  bool serves_ = true;  // whether flows are added to epochs
+  bool serves_ = true;                     // whether flows are added to epochs
+  bool spreads_ = false, spread_ = false;  // now, and at the last decision
   UserShares between_;
   std::vector<double> usable_;
   std::vector<Side> sides_;
@@ -147,11 +162,13 @@ class ClusterFlow final : public ClusterPolicy {
   // by job: its place in the order of targets, computed when asked for
   mutable std::vector<double> rank_;
   std::vector<double> most_;      // by job: slots that it can use
+  std::vector<double> speedup_;   // by job: p, as its epoch knows it
   double guess_[2] = {0.0, 0.0};  // seconds of a task without any estimate
-  // Workspace for additions to an epoch.
+  // Workspace for changes of an epoch.
   FlowColumns columns_;
   std::vector<std::int64_t> ids_, most_slots_, ended_;
   std::vector<double> work_;
+  SpeedupColumns speedups_;
 };
 
 }  // namespace malleable

@@ -274,6 +274,9 @@ class ClusterPolicy {
   // targets then only show what the order leads to. Changes only in decisions.
   virtual bool order_decides() const { return false; }
 
+  // Whether the job keeps its slots of the pool because a change costs more than it gains.
+  virtual bool keeps(const ClusterState&, Index /*job*/, int /*pool*/) const { return false; }
+
   // Whether a slow node's slot may idle because faster slots would end the waiting tasks earlier.
   virtual bool waits_for_speed() const { return false; }
 

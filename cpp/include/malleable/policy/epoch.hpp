@@ -90,6 +90,8 @@ class alignas(kLine) Epoch {
   // The slots of a present job.
   std::int64_t slots_of(std::int64_t id) const { return at_.grants[at_.jobs.find(id)]; }
   std::span<const std::uint8_t> changed() const { return at_.grants.changed(); }
+  // Whether the job would have other slots if changes did not cost it time.
+  bool keeps(std::size_t row) const { return moves_.keeps(row); }
   // The rule that made the last decision.
   const char* rule() const { return rule_.c_str(); }
 

@@ -11,7 +11,8 @@
 // Only finish() ends a job. Until then a job whose work has run out holds a slot, capacity
 // permitting, counts as ending now and keeps its children waiting. Two phases of a job
 // (`continues`) count as one job with the work and the maxima of both once a share of the first is
-// done.
+// done. The speed-up of a program's jobs is learnt from the work that they did between decisions
+// (policy/program_rates).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include "malleable/kernel/flow_gains.hpp"
 #include "malleable/policy/epoch/flow_periodic.hpp"
 #include "malleable/policy/epoch/flow_rule.hpp"
+#include "malleable/policy/program_rates.hpp"
 
 namespace malleable {
 
@@ -71,9 +73,16 @@ class FlowEpoch {
     std::span<const double> price = {};
   };
   Order order(double now, std::int64_t slots);
+  // The order of the last decision.
+  Order order() const { return {ordered_, rule_->prices()}; }
   // The flows as of the last decision.
   std::span<const FlowTable::Flow> flows() const { return at_.table.flows(); }
   const FlowTable::Flow& flow(std::int64_t id) const { return flows()[at_.table.find_flow(id)]; }
+
+  // The learnt rates of 1, 2, ... `most` slots of a program.
+  std::vector<double> rates_of(std::int64_t program, std::int64_t most) const {
+    return rates_.rates(program, most);
+  }
 
   // The rule that makes decisions.
   const char* rule() const { return by_gains() ? "gains" : rule_->name(); }
@@ -95,6 +104,7 @@ class FlowEpoch {
   // FlowFlex with some speed-up below linear: slots go to the jobs that gain most by them.
   bool by_gains() const { return !at_.options.baseline && at_.table.curved(); }
   void count_held(double now);
+  void learn(double now);
   void order_flows();
   // Gives slots by the rule.
   void serve();
@@ -105,6 +115,7 @@ class FlowEpoch {
   std::unique_ptr<FlowRule> rule_;
   FlowInstance seen_;  // the present flows as a problem
   FlowPeriodic periodic_;
+  ProgramRates rates_;
   FlowGains gains_;
   std::vector<FlowTable::Job*> gaining_;
   std::vector<double> gained_;

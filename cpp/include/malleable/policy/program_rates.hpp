@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "malleable/model/speedups.hpp"
 #include "malleable/model/state.hpp"
 
 namespace malleable {
@@ -24,6 +26,13 @@ class ProgramRates {
   bool observe(std::int64_t program, std::int64_t slots, double work, double seconds);
   // The rates of 1, 2, ... `most` slots.
   std::vector<double> rates(std::int64_t program, std::int64_t most) const;
+  // Speed-ups of rows: those learnt, up to so many slots, for rows that have a program from 0 on;
+  // `own` for other rows. `spare` owns them.
+  SpeedupView learnt(const SpeedupView& own, std::span<const std::int64_t> programs,
+                     std::span<const std::int64_t> max_slots, std::int64_t slots,
+                     SpeedupColumns& spare) const;
+  // FieldError unless each program is a number from 0 on, or -1.
+  static void check(std::span<const std::int64_t> programs);
 
   void state(State& s) { s(programs_); }
 

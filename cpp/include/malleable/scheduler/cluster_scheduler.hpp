@@ -234,6 +234,7 @@ class ClusterScheduler {
   // A job's slots, or its rank; and its place among waiting jobs, the least first.
   double value(Index job, int pool) const { return value_[pool][job]; }
   double order(Index job, int pool) const { return key(job, pool, 0); }
+  bool keeps(Index job, int pool) const { return policy_->keeps(state_, job, pool); }
   // Jobs, also jobs that left, whose counts, targets or places changed since this was last
   // forgotten, each once.
   std::span<const Index> changed_jobs() const { return changed_jobs_; }

@@ -49,7 +49,7 @@ inline constexpr std::array kEventColumns = {
     "node_rates",    "width",
     "requested",     "partition",
     "memory",        "gpus",
-    "min_mode",
+    "min_mode",      "restart",
 };
 
 struct Replayed {

@@ -139,6 +139,9 @@ class ClusterSimulation {
   struct Job {
     bool copies = false;        // with copy-compute splitting: copying has begun
     std::vector<Index> parked;  // groups of reduces that wait for maps
+    // Slots of tasks that ended at this time, which next tasks of the job take over.
+    double freed_at = -kInfinity;
+    std::int64_t freed = 0;
   };
 
   const PhaseState& phase(Index phase) const { return state().phases[phase]; }
@@ -178,6 +181,7 @@ class ClusterSimulation {
     // a map: it runs beside its block; reading its block takes time
     bool local = false, reads = false;
     bool parks = false;  // a reduce: it waits for maps
+    double restart = 0.0;
   };
   StartedTask started_task(const TaskStart& task, double seconds, double copying, bool fails);
   void note_block(StartedTask& task);
@@ -185,6 +189,7 @@ class ClusterSimulation {
   bool joins(const StartedTask& task, Index group) const;
   Index make_group(const StartedTask& task);
   Index free_slots_of(Index group);
+  double restart_now(Index job);
   // Tasks have ended well, after so many seconds.
   void succeed(Index job, Phase p, std::int64_t tasks, double seconds, double copying);
   // Makes the group's end an event.

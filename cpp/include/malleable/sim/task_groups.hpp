@@ -15,6 +15,7 @@ struct TaskGroup {
   double start = 0.0;
   double seconds = 0.0;  // on the node, with copying, without waiting for maps
   double copying = 0.0;  // copying, part of `seconds`
+  double restart = 0.0;  // before `seconds`, because its slots worked for another job
   double began = 0.0;    // start of the work, after waiting for maps
   double finish = 0.0;   // (virtual) end; meaningless while parked
   Index phase = 0;       // 2 * job + phase

@@ -19,6 +19,7 @@ constexpr double kCrowded = 5.0, kBend = 0.05;
 void CostlyMoves::begin(const Scene& at) {
   const std::vector<Restart>& costs = at.jobs.restart;
   costs_ = std::any_of(costs.begin(), costs.end(), [](const Restart& c) { return c != Restart{}; });
+  settled_ = false;
   if (costs_) held_.assign(at.grants.given().begin(), at.grants.given().end());
 }
 
@@ -139,6 +140,7 @@ void CostlyMoves::settle(Scene& at) {
   for (const Move& taker : takers_) take(at, taker);
   fill(at);
   at.grants.give_all([&](std::size_t row) { return slots_[row]; });
+  settled_ = true;
 }
 
 }  // namespace malleable

@@ -53,7 +53,7 @@ void FlowTable::check_additions(const Additions& added, bool custom) const {
   if (added.kind.size() != 1) check_length("kind", added.kind.size(), f, "arrival");
   for (const auto& [field, entries] :
        {std::pair{"tasks", added.tasks.size()}, std::pair{"continues", added.continues.size()},
-        std::pair{"name", added.name.size()}}) {
+        std::pair{"name", added.name.size()}, std::pair{"program", added.program.size()}}) {
     if (entries > 0) check_length(field, entries, n, "work");
   }
   check_tasks(added.tasks, task_work_);
@@ -107,6 +107,7 @@ void FlowTable::add(Additions&& added, bool custom, double now) {
                            .parents = static_cast<Index>(flow.parent.size()) - first});
       flow.topological.push_back(place_of(sorted_.topological[i]));
       if (!added.name.empty()) flow.name.push_back(std::move(added.name[i]));
+      if (!added.program.empty()) flow.program.push_back(added.program[i]);
     }
     for (std::size_t i = begin; i < end && flows.speedup.given(); ++i) {
       flow.speedup.add(flows.speedup, i);
@@ -136,14 +137,27 @@ Index FlowTable::find_job(std::int64_t id) const {
   return static_cast<Index>(flow.first + place);
 }
 
-// Marks the flow of a job's row as changed.
-FlowTable::Flow& FlowTable::touch(std::size_t row) {
+const FlowTable::Flow& FlowTable::flow_at(std::size_t row) const {
   const auto after =
       std::upper_bound(flows_.begin(), flows_.end(), row,
                        [](std::size_t x, const Flow& flow) { return x < flow.first; });
-  Flow& flow = *(after - 1);
+  return *(after - 1);
+}
+
+// Marks the flow of a job's row as changed.
+FlowTable::Flow& FlowTable::touch(std::size_t row) {
+  Flow& flow = flows_[static_cast<std::size_t>(&flow_at(row) - flows_.data())];
   flow.touched = true;
   return flow;
+}
+
+void FlowTable::check_unlearnt(std::span<const Index> rows) const {
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const Flow& flow = flow_at(rows[k]);
+    if (flow.program.empty() || flow.program[rows[k] - flow.first] < 0) continue;
+    throw std::invalid_argument("speedup[" + std::to_string(k) +
+                                "]: it is learnt for jobs that have a program");
+  }
 }
 
 std::span<const Index> FlowTable::open_rows(std::span<const std::int64_t> ids) {
@@ -179,19 +193,25 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
   check_lengths(changes, jobs.size(), flows.size());
   const std::span<const Index> rows = open_rows(jobs), of_flows = flow_rows(flows);
   check_changes(rows.size(), of_flows, changes);
+  if (changes.speedup.given()) check_unlearnt(rows);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     Flow& flow = touch(rows[k]);
     Job& job = flow.jobs[rows[k] - flow.first];
     if (!changes.work.empty()) {
       job.work = left_of(changes.work[k]);
-      job.tasks = 0.0;
+      if (std::exchange(job.tasks, 0.0) > 0.0)
+        job.then = 0.0;  // a guess, of which nothing was done
     }
     if (!changes.tasks.empty()) {
       job.tasks = static_cast<double>(changes.tasks[k]);
       if (job.tasks > 0.0) job.work = job.tasks * task_work_;
     }
     overwrite(job.max_slots, changes.max_slots, k);
-    if (changes.speedup.given()) change_speedup(flow, job, changes.speedup, k);
+    if (!changes.speedup.given()) continue;
+    change_speedups(flow, [&](const Job& each, SpeedupColumns& columns) {
+      if (&each == &job) columns.add(changes.speedup, k);
+      return &each == &job;
+    });
   }
   for (std::size_t k = 0; k < of_flows.size(); ++k) {
     Flow& flow = flows_[of_flows[k]];
@@ -199,18 +219,6 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
     overwrite(flow.deadline, changes.deadline, k);
     if (changes.sla.given()) flow.set_steps(changes.sla.of(k));
   }
-}
-
-void FlowTable::change_speedup(Flow& flow, const Job& job, const SpeedupView& to, std::size_t k) {
-  SpeedupColumns before = std::exchange(flow.speedup, {});
-  for (const Job& each : flow.jobs) {
-    if (&each == &job) {
-      flow.speedup.add(to, k);
-    } else {
-      flow.speedup.add(before.view(), flow.place_of(each));
-    }
-  }
-  if (!flow.speedup.view().curved()) flow.speedup.clear();
 }
 
 // The job leaves: finished or removed.

@@ -34,11 +34,7 @@ void Instance::build(const Scene& at, std::span<const double> left) {
     speedup_.add(jobs.exponent[r], jobs.rates[r]);
   }
   restart_.clear();
-  for (const Restart& own : jobs.restart) {
-    restart_.grow.push_back(own.grow);
-    restart_.shrink.push_back(own.shrink);
-    restart_.slot.push_back(own.slot);
-  }
+  for (const Restart& own : jobs.restart) restart_.add(own);
   ended_.assign(n, at.now);  // jobs without work left
   const std::span<const std::int64_t> names = jobs.count(Kind::kCustom) > 0
                                                   ? std::span<const std::int64_t>(jobs.id)

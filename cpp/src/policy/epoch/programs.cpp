@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
 
 namespace malleable {
@@ -13,11 +12,7 @@ namespace malleable {
 void Programs::check(const JobsView& jobs, std::span<const std::int64_t> programs) {
   if (programs.empty()) return;
   check_length("program", programs.size(), jobs.size(), "work");
-  for (std::size_t j = 0; j < programs.size(); ++j) {
-    if (programs[j] >= kNone) continue;
-    throw FieldError("program", j, static_cast<long long>(programs[j]),
-                     "must be a number from 0 on, or -1 for none");
-  }
+  ProgramRates::check(programs);
 }
 
 void Programs::check_unlearnt(std::span<const Index> rows) const {
@@ -30,17 +25,7 @@ void Programs::check_unlearnt(std::span<const Index> rows) const {
 
 JobsView Programs::learnt(JobsView jobs, std::span<const std::int64_t> programs, std::int64_t slots,
                           SpeedupColumns& spare) const {
-  if (std::none_of(programs.begin(), programs.end(), [](std::int64_t p) { return p >= 0; })) {
-    return jobs;
-  }
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (programs[j] < 0) {
-      spare.add(jobs.speedup.power(j), jobs.speedup.table(j));
-    } else {
-      spare.add(1.0, rates_.rates(programs[j], std::min(jobs.max_slots[j], slots)));
-    }
-  }
-  jobs.speedup = spare.view();
+  jobs.speedup = rates_.learnt(jobs.speedup, programs, jobs.max_slots, slots, spare);
   return jobs;
 }
 

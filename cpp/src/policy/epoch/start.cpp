@@ -96,6 +96,7 @@ JobsView Start::gather(const Scene& at, std::span<const Index> rows) {
     columns_.min_slots.push_back(static_cast<std::int64_t>(least(at, row)));
     columns_.max_slots.push_back(jobs.max_slots[row]);
     kinds_.push_back(jobs.kind[row]);
+    if (!jobs.restart.empty()) columns_.restart.add(jobs.restart[row]);
     if (jobs.exponent.empty()) {
       columns_.speedup.add(1.0, {});
     } else {
@@ -138,7 +139,7 @@ void Start::tell_changes(const Scene& at) {
   if (rows_.empty()) return;
   const JobsView jobs = gather(at, rows_);
   inner_->update(ids_, {jobs.work, jobs.weight, jobs.deadline, jobs.min_slots, jobs.max_slots,
-                        at.jobs.sla.empty() ? SlaView{} : jobs.sla, jobs.speedup});
+                        at.jobs.sla.empty() ? SlaView{} : jobs.sla, jobs.speedup, jobs.restart});
 }
 
 double Start::started(const Scene& at) const {

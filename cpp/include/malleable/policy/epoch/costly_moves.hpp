@@ -27,6 +27,8 @@ class CostlyMoves {
   void begin(const Scene& at);
   // After it.
   void settle(Scene& at);
+  // Whether the rule wanted other slots for the job, but the change costs more than it gains.
+  bool keeps(std::size_t row) const { return settled_ && slots_[row] != wanted_[row]; }
 
  private:
   struct Move {
@@ -45,7 +47,7 @@ class CostlyMoves {
   // Gives free slots to jobs that then end earlier.
   void fill(const Scene& at);
 
-  bool costs_ = false;
+  bool costs_ = false, settled_ = false;
   std::vector<std::int64_t> held_, wanted_, slots_;  // before, by the rule, in the end
   std::vector<Move> takers_, givers_;
   std::size_t given_way_ = 0;  // so many of givers_

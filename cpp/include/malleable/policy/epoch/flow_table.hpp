@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "malleable/model/flow_problem.hpp"
@@ -41,6 +42,7 @@ class FlowTable {
     std::int64_t max_slots;
     Index first_parent, parents;  // in Flow::parent: the first parent, and how many
     double attained = 0.0;        // slot-seconds that decisions gave
+    double then = 0.0;            // work at the last decision
     // Work left and maximum (of both phases, if joined), the rate on the maximum, the longest path
     // from its start; parents that have not ended; its second phase.
     double left = 0.0, high = 0.0, fastest = 0.0, path = 0.0;
@@ -49,7 +51,7 @@ class FlowTable {
     bool open() const { return stage == JobStage::kOpen; }
     void state(State& s) {
       s(work, whole, tasks, first_tasks, max_slots, follows, first_parent, parents, stage, given,
-        attained);
+        attained, then);
     }
   };
   struct Flow {
@@ -62,9 +64,10 @@ class FlowTable {
     std::vector<Index> parent = {}, topological = {};  // places; parents first
     std::vector<std::string> name = {};                // of jobs, or empty
     std::vector<double> sla_time = {}, sla_penalty = {};
-    SpeedupColumns speedup = {};          // of jobs; empty: all are linear
-    bool leaves = false, touched = true;  // touched: derived data must be computed again
-    bool fresh = true;                    // added since the last decision
+    SpeedupColumns speedup = {};             // of jobs; empty: all are linear
+    std::vector<std::int64_t> program = {};  // of jobs, or empty; -1: none
+    bool leaves = false, touched = true;     // touched: derived data must be computed again
+    bool fresh = true;                       // added since the last decision
     // Derived: all work left; the larger of its critical path and its work on all slots [s]; ready
     // jobs without work that have done none; jobs that can run, longest path first.
     double volume = 0.0, alone = 0.0;
@@ -90,19 +93,20 @@ class FlowTable {
     void state(State& s) {
       s(id, first_id, first, arrival, weight, deadline, size, kind, open, jobs, parent,
         topological);
-      s(name, sla_time, sla_penalty, speedup);
+      s(name, sla_time, sla_penalty, speedup, program);
     }
   };
 
   // New flows: the valid table `flows` (model/flows.hpp) and more columns. Per flow: `kind`, one
   // entry or one for all. Per job, or empty: `tasks`, 0 if the work is known; `continues`, the row
-  // of the first phase if the job is a second phase, or -1; `name`.
+  // of the first phase if the job is a second phase, or -1; `name`; `program`, or -1.
   struct Additions {
     FlowsView flows;
     std::span<const Kind> kind;
     std::span<const std::int64_t> tasks, continues;
     std::vector<std::string> name;
     bool dated = true;  // false: the flows arrive at the last decision, or at the first one
+    std::span<const std::int64_t> program = {};
 
     Kind kind_of(std::size_t flow) const { return kind[kind.size() == 1 ? 0 : flow]; }
   };
@@ -144,6 +148,16 @@ class FlowTable {
   void touch_all() {
     for (Flow& flow : flows_) flow.touched = true;
   }
+  // Replaces speed-ups of a flow: other(job, columns) adds that of the job, or returns false.
+  template <typename Other>
+  static void change_speedups(Flow& flow, const Other& other) {
+    const SpeedupColumns before = std::exchange(flow.speedup, {});
+    for (const Job& job : flow.jobs) {
+      if (!other(job, flow.speedup)) flow.speedup.add(before.view(), flow.place_of(job));
+    }
+    if (!flow.speedup.view().curved()) flow.speedup.clear();
+    flow.touched = true;
+  }
 
   std::span<Flow> flows() { return flows_; }
   std::span<const Flow> flows() const { return flows_; }
@@ -161,12 +175,13 @@ class FlowTable {
  private:
   void check_additions(const Additions& added, bool custom) const;
   void check_changes(std::size_t jobs, std::span<const Index> flows, const Changes& changes) const;
-  static void change_speedup(Flow& flow, const Job& job, const SpeedupView& to, std::size_t k);
+  void check_unlearnt(std::span<const Index> rows) const;
   Index find_job(std::int64_t id) const;
   std::span<const Index> open_rows(std::span<const std::int64_t> ids);
   std::span<const Index> flow_rows(std::span<const std::int64_t> ids);
   // Marks the flow of a job's row as changed, and returns it.
   Flow& touch(std::size_t row);
+  const Flow& flow_at(std::size_t row) const;
   // The job leaves, finished or removed.
   void end(Flow& flow, Job& job, JobStage how);
   void remove_behind(Flow& flow);
