@@ -89,6 +89,13 @@ def test_a_narrow_job_is_not_late_for_a_wide_one():
         assert decision.value == decision.lower_bound == 0.0
 
 
+def test_jobs_that_may_use_all_slots_go_by_deadline():
+    """By latest start the long job would go first, and a job that comes later could make the short one late."""
+    epoch = mb.Epoch(64, "max:tardiness")
+    epoch.add([640.0, 64.0], deadline=[20.0, 15.0])
+    assert epoch.decide(0.0).slots.tolist() == [0, 64]
+
+
 def test_slots_stay_right_until_a_job_ends_where_they_can():
     """By latest start alone the long job would begin, and the short one wait for its end."""
     epoch = mb.Epoch(1, "max:lateness")

@@ -68,8 +68,24 @@ bool Flex::starts_by(const Problem& problem, double end) const {
   return false;
 }
 
-// The order in which slots are handed out now: by latest start (the time from which a job needs its
-// maximum to meet its deadline), or, if other jobs would then become late, by one of a few others.
+// Orders by latest start plus the time of the job on all slots: the fewer slots a job may use, the
+// earlier it goes. If all jobs may use all slots, this is the order of deadlines, which stays best
+// for any jobs that come later. Returns whether its first slots stay right until something ends; of
+// many jobs it says no.
+bool Flex::patient_order(const Problem& problem, std::span<Index> order) {
+  if (problem.size() > kFewHeld) return false;
+  key_.resize(problem.size());
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    key_[j] = start_[j] + problem.work[j] / problem.slots;
+  }
+  orders_.by_due(problem, key_, order);
+  const double end = first_layer(problem, order, begin_);
+  return !starts_by(problem, end) || stays_right(problem, due_, end);
+}
+
+// The order in which slots are handed out now: patient_order(), or by latest start (the time from
+// which a job needs its maximum to meet its deadline), or, if other jobs would then become late, by
+// one of a few others.
 void Flex::level_order(const Problem& problem, const Penalties& penalties, std::span<Index> order) {
   const std::size_t n = problem.size();
   due_.resize(n);
@@ -78,6 +94,7 @@ void Flex::level_order(const Problem& problem, const Penalties& penalties, std::
   for (std::size_t j = 0; j < n; ++j) {
     start_[j] = minimum_until(problem.work[j], problem.low[j], problem.high[j], due_[j]);
   }
+  if (patient_order(problem, order)) return;
   orders_.by_due(problem, start_, order);
   if (n > kFewHeld) return;
   double end = first_layer(problem, order, begin_);

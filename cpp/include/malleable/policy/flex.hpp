@@ -80,10 +80,11 @@ class Flex {
   // Returns that level, a lower bound; -infinity for sums.
   double own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    std::span<Index> order);
-  // For a maximum without gangs: by latest start for the deadlines of the optimal level. Its first
-  // slots begin a schedule that attains the level (epoch/key_rule_level.cpp). With few jobs, if
-  // these slots would not stay right until something ends, the best of that order and some orders
-  // by deadline.
+  // For a maximum without gangs: an order whose first slots begin a schedule that attains the
+  // optimal level. With few jobs by patient_order(), as long as its slots stay right until
+  // something ends; otherwise by latest start for the deadlines of the level
+  // (epoch/key_rule_level.cpp), or with few jobs by the best of that order and some orders by
+  // deadline.
   void level_order(const Problem& problem, const Penalties& penalties, std::span<Index> order);
   // A schedule that begins with the first slots of such an order, with value and bound.
   void plan_level(const Problem& problem, const Penalties& penalties, std::span<const Index> order,
@@ -128,6 +129,7 @@ class Flex {
                       Plan& plan);
   // A schedule by water-filling for the deadlines in due_.
   void fill(const Problem& problem, Plan& filled, std::vector<double>& completion);
+  bool patient_order(const Problem& problem, std::span<Index> order);
   bool starts_by(const Problem& problem, double end) const;
   bool stays_right(const Problem& problem, std::span<const double> due, double time);
   bool pack_deadlines(const Problem& problem, const Penalties& penalties, double bound, Plan& plan);
