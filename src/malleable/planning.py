@@ -88,8 +88,8 @@ def plan(
         jobs. If a speed-up is below linear, a candidate of J jobs counts as (J / 100)^2, at least 1. A max
         objective needs one candidate: water-filling for the deadlines of its optimal level.
     budget : float, optional
-        FLEX, FlowFlex: ceiling of wall-clock time [s], checked between candidates, between steps of prices
-        and, for flows, within long bounds. With 0 there are fixed orders and a quick bound only; for more
+        FLEX, FlowFlex: ceiling of wall-clock time [s], checked between candidates, between steps of bounds
+        and, for flows, within them. With 0 there are fixed orders and a quick bound only; for more
         than 20,000 jobs only those orders that are best most often.
     now : float
         Absolute time [s].

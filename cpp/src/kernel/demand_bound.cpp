@@ -401,13 +401,13 @@ double DemandBound::relieve(const Problem& problem, const Penalties& penalties, 
 // From an overloaded level: the level at which its excess would end along its slope, but no further
 // than the next jump, or the next event if it does not fall; and whether no crossing can lie
 // between.
-DemandBound::Excess::Next DemandBound::Excess::further(double x) const {
+DemandBound::Excess::Next DemandBound::Excess::further(double level) const {
   if (fall > 0.0) {
-    const double newton = x + work / fall;
-    return {next > x ? std::min(newton, next) : newton, false};
+    const double newton = level + work / fall;
+    return {next > level ? std::min(newton, next) : newton, false};
   }
   const double event = std::min(next, kink);
-  if (event > x && event < kInfinity) return {event, next <= kink};
+  if (event > level && event < kInfinity) return {event, next <= kink};
   return {kInfinity, false};
 }
 

@@ -2,7 +2,8 @@
 // penalties on a grid. Options are the completions that a flow may choose, with their penalties.
 // Each time has a Lagrangian multiplier, a price of the work that must be done by then; room_ is
 // the work that fits before it, force_ the work that each option forces before it (by option, then
-// by time).
+// by time). all_ has one row, 0: the most work that all flows together can have done by a time;
+// tail_ has a row for each flow: the most work that can be done in the last seconds before its end.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -28,7 +29,7 @@ void FlowBound::list_options(const Penalties& penalties, double horizon) {
   options_.clear();
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     const std::size_t first = penalties.offset()[j], end = penalties.offset()[j + 1];
-    if (problem_->volume[j] == 0.0) {
+    if (problem_->volume[j] == 0.0) {  // no work: it ends at idle_end (absolute)
       options_.push_back({penalties(j, problem_->idle_end[j]), kInfinity});
       option_offset_.push_back(options_.size());
       continue;
@@ -74,6 +75,7 @@ void FlowBound::fill_force() {
   for (const double volume : problem_->volume) total += volume;
   for (std::size_t t = 0; t < times_.size(); ++t) {
     room_[t] = all_.at(0, times_[t]) * (1.0 + kAmple) + kAmple * total + rounding(times_[t]);
+    // Rounding may add so much to the forced work of each flow, most at its last due time.
     for (std::size_t j = 0; j < problem_->flows(); ++j) {
       double last = 0.0;
       for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {

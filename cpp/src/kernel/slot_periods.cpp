@@ -75,7 +75,7 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup) 
 }
 
 // Sets given_: whether a job ends in the period, and earlier with one more slot; and scale_: its
-// value.
+// work times its value of ending a second earlier.
 void LeftOverSlots::mark(const PeriodicJobs& jobs, std::span<const double> slots) {
   const std::size_t n = slots.size();
   scale_.assign(jobs.work.begin(), jobs.work.end());
@@ -129,6 +129,7 @@ double LeftOverSlots::hand_out(const PeriodicJobs& jobs, std::span<double> slots
       const double saved = scale_[k] * ((more - now) / (now * more));
       return saved > kTiny ? 1.0 / saved : kInfinity;
     };
+    // The slots at which a job stops at a price: by halving, or in closed form if it is linear.
     const ByHalving cost(price, kAnyGain, low_, high_);
     for (std::size_t k = 0; k < gaining_.size(); ++k) {
       cheapest = std::min(cheapest, price(k, low_[k]));

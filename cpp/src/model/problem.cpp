@@ -46,10 +46,12 @@ void Problem::build(std::span<const double> remaining, std::span<const double> e
   const std::size_t n = remaining.size();
   now = time;
   slots = static_cast<double>(slot_count);
-  gang = mode != MinMode::kGuarantee;  // a start condition is treated like a gang here
+  // A start condition (no slots until the minimum is there, then never less) is treated like a gang
+  // (none or at least the minimum, at any time) here.
+  gang = mode != MinMode::kGuarantee;
   minima_scaled = beyond_reach = false;
   work.assign(remaining.begin(), remaining.end());
-  idle_end.assign(ended.begin(), ended.end());
+  idle_end.assign(ended.begin(), ended.end());  // read only for jobs without work
   low.resize(n);
   high.resize(n);
   double total = 0.0;

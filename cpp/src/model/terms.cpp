@@ -63,8 +63,10 @@ void TermColumns::add(const TermsView& from, std::size_t row) {
   sla.add(from.sla.of(row));
 }
 
+// `beside`: the column that has `rows` rows, for the message.
 void validate(const SlaView& sla, std::size_t rows, const char* beside) {
   const auto& [offset, time, penalty] = sla;
+  // An empty column, which lacks even the 0 at its front, fails here.
   check_length("sla", offset.empty() ? 0 : offset.size() - 1, offset.empty() ? rows + 1 : rows,
                beside);
   if (offset.front() != 0 || offset.back() != static_cast<std::int64_t>(time.size()) ||

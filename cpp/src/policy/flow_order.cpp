@@ -9,10 +9,13 @@
 namespace malleable {
 // The order of flows for one decision: the best of several keys, each tried as a schedule. Keys are
 // logarithms: Smith's ratio (work over rate of penalty), an exponent times the part of all slots
-// that the flow can use, and the time until its penalty rises over a patience.
+// that the flow can use, and the time until its penalty rises over a patience. `listed`: there are
+// few jobs, so an order is tried as a list of the flows' jobs (policy/flow_lists); otherwise flows
+// are packed as jobs.
 namespace {
 
-// Mean times of a flow on all slots after which being early no longer counts.
+// Patience, in mean times of a flow on all slots: a flow that has so long until its penalty rises
+// is postponed by a factor of e.
 constexpr double kAllPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0, kInfinity};
 constexpr double kFewPatience[] = {0.5, 2.0, kInfinity};  // used if every order takes long
 constexpr double kFewExponents[] = {0.0, 0.4, 0.8};
@@ -76,6 +79,7 @@ void FlowOrder::sum_orders() {
   const FlowsAsJobs& flows = *flows_;
   const std::size_t n = flows.size();
   if (penalties_->linear() && !listed_) {
+    // Prices are keys of the exponent that is best for a sample of the flows.
     sorter_.sort(front_.prices(flows.work, flows.high, penalties_->slope(), flows.slots), trial_);
     consider();
     return;

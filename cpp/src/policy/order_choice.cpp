@@ -11,8 +11,9 @@
 namespace malleable {
 namespace {
 
-// Terms: spread is by how much ends are uncertain; A is a part of the time of all work on all slots
-// (`beside`); patience is the span of time that counts as soon. A gang runs on at least its
+// Terms: spread is by how much ends are uncertain; A (`beside`) is a part of the time of all work
+// on all slots: a job whose time alone is long next to A cannot catch up later, so it goes earlier;
+// patience is the span of time that counts as soon. A gang runs on at least its
 // minimum, or not at all.
 
 // as a part of the time of the median job on all slots
@@ -37,7 +38,8 @@ void OrderChoice::study(const Problem& problem, const Penalties& penalties) {
   const auto middle = middle_.begin() + static_cast<std::ptrdiff_t>(middle_.size() / 2);
   std::nth_element(middle_.begin(), middle, middle_.end());
   spread_ = std::max(middle_.empty() ? 0.0 : kSpread * *middle / problem.slots, kTiny);
-  // The mean width of gangs, weighted by work: little work may run beside wide gangs.
+  // The mean width of gangs, as a part of all slots and weighted by work: little work may run
+  // beside wide gangs. From a third of the slots on, gangs go by their time alone.
   double width = 0.0;
   for (std::size_t j = 0; j < n; ++j) width += problem.work[j] * problem.high[j];
   width /= std::max(all_, kTiny) * problem.slots * problem.slots;

@@ -3,6 +3,10 @@
 // * job + p. A job's value is what the policy answered: its number of slots, or its rank. A gang is
 // a job whose tasks must start together; a job is aged if it has waited so long for a slot that it
 // goes first.
+//
+// mark(): the policy decides about the job at the next decision. refresh(): its place among waiting
+// jobs, and the slots it lacks, are counted again. note_change(): callers may read it in
+// changed_jobs(). news_: tasks became able to start, so free slots are to be given away.
 #include "malleable/scheduler/cluster_scheduler.hpp"
 
 #include <algorithm>
@@ -35,6 +39,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       takes_back_(predicts_maps_ && options.take_back && !options.start_together()),
       estimates_(options.learn, options.prior, options.processors) {
   follow(policy);
+  // With heartbeats each node offers its slots alone.
   if (options.offered && style_ == ClusterPolicy::Style::kStarts) {
     throw std::invalid_argument("heartbeat: the policy looks at all free slots at once");
   }
@@ -166,12 +171,14 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   state_.user_running.resize(std::max(users, state_.user_running.size()), 0);
   user_ready_.resize(state_.user_running.size(), 0);
   const auto together = [&](Index job) { return table.width_of(kMap, job) > 1; };
+  // Rates of tasks on single nodes need a policy of their own, which then decides about all jobs.
   if (policy_->for_node_rates() != nullptr && !table.node_rates.empty()) {
     for_node_rates_ = true;
     hand_over(*policy_->for_node_rates());
     for (auto& values : value_) std::ranges::fill(values, initial_value());
     mark_all();
   }
+  // Rigid jobs do, too: a policy with a queue.
   const bool may_queue = policy_->queue() != nullptr && !options_.offered;
   if (may_queue && std::ranges::any_of(jobs, together)) {
     queues_ = true;

@@ -1,7 +1,9 @@
 // The loop of the cluster simulation: time goes from event to event; at each, ends are handled
 // first, then arrivals, the decision, and starts of tasks. A pool is the slots of one kind (0:
 // maps, 1: reduces; generic slots: all in pool 0). Parked reduce tasks hold slots and wait for
-// maps; lent slots run backup tasks, which the scheduler does not count.
+// maps; lent slots run backup tasks, which the scheduler does not count. A group is running tasks
+// of one phase that started together and end together; its end is an event, or in clocks_ if tasks
+// slow each other down.
 #include "malleable/sim/cluster.hpp"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ namespace {
 
 SchedulerOptions scheduler_options(const ClusterOptions& options) {
   SchedulerOptions own = options;
-  own.offered = options.heartbeat > 0.0;
+  own.offered = options.heartbeat > 0.0;  // free slots are used when their nodes report
   return own;
 }
 
@@ -24,8 +26,9 @@ std::size_t types_of(const ClusterView& cluster) {
   return static_cast<std::size_t>(most) + 1;
 }
 
-// The estimated seconds of tasks that policies see at first: given estimates; with `learn` 0, that
-// is, none; otherwise true means, or the prior for phases without tasks.
+// The estimated seconds of tasks that policies see at first: the given estimates, if
+// there are any; with `learn` 0, which means unknown; otherwise the true means, or the prior for
+// phases without tasks.
 std::vector<double> believed(const ClusterJobsView& jobs, const ClusterOptions& options,
                              std::span<const double> estimate) {
   if (!estimate.empty()) return {estimate.begin(), estimate.end()};
@@ -106,6 +109,7 @@ void ClusterSimulation::integrate(double until) {
     totals_.busy[pool] += step * static_cast<double>(scheduler_.running(pool) + lent_[pool]);
     totals_.offered[pool] += step * static_cast<double>(state.slots[pool]);
     totals_.lost[pool] += step * scheduler_.shortage(pool);
+    // free, or held for a gang, while tasks are ready
     totals_.idle[pool] +=
         step * static_cast<double>(
                    std::min(state.free[pool] + scheduler_.held(pool), scheduler_.ready(pool)));
@@ -137,6 +141,7 @@ bool ClusterSimulation::end_tasks_and_reads() {
     const bool more = !events_.empty() && events_.front().time() == now &&
                       events_.front().kind() != Kind::kHeartbeat;
     const bool moved = reads_.next_end() <= now;
+    // Reads end after tasks end and reduces become ready, and before nodes come or go.
     if (moved && (!more || events_.front().kind() > Kind::kReady)) {
       end_read();
       any = true;

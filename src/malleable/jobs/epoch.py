@@ -48,7 +48,7 @@ class Decision(AssessedDecision):
         `malleable.Epoch.decide`), some milliseconds for 10,000 jobs, and both are None for more than a
         million jobs.
     gap : float or None
-        As `malleable.Plan` has it.
+        ``(value - lower_bound) / abs(lower_bound)``.
     overloaded : bool
         With a period: whether the work that comes, in whole slot-periods, exceeds the slots. False until fifty
         jobs have come.

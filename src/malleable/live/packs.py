@@ -31,13 +31,15 @@ _Key = tuple[int, int, str]  # task, attempt, "out" or "err"
 def pack(folder: str, streams: Iterable[tuple[_Key, bytes]]) -> None:
     """Add streams to the pack of a folder, all or none of them (ValueError)."""
     path = Path(folder) / PACK
+    # `closed=False`: others keep their rights to it
     os.close(open_file(path, os.O_RDWR | os.O_CREAT, closed=False))
     rows = (
         (*key, _PLAIN + data if len(data) < _SHORT else zlib.compress(data))
         for key, data in streams
     )
+    # `telling`: errors name the file
     with telling(path), closing(sqlite3.connect(path)) as base, base:
-        base.execute("pragma synchronous = off")  # as of the journal
+        base.execute("pragma synchronous = off")  # may lose rows if the power fails, as the journal
         base.execute(_TABLE)
         base.executemany("insert or replace into stream values (?, ?, ?, ?)", rows)
 

@@ -103,7 +103,7 @@ class CommandRun:
         self._again = again
         self.outputs = own_output_folder(journal, run)
         self.folders: list[str] = []
-        self.start = journal.enter(self.number)
+        self.start = journal.enter(self.number)  # [s] how long earlier sessions lasted
         journal.commit()
 
     @classmethod
@@ -141,6 +141,7 @@ class CommandRun:
     def loop(self, engine: Engine, decider: SchedulerDecider, **options: Any) -> Loop:
         # The loop of this session, which knows what earlier sessions did.
         of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
+        # `left`: an attempt ended that does not settle its task
         of_run |= {"dropped": self._skipped, "left": self._attempt_ended, "short": self._short}
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         self._works = loop.jobs
@@ -209,7 +210,7 @@ class CommandRun:
                 paths = (stream_of(self.folders[row], number, attempt, s) for s in SUFFIXES)
                 streams = dict(zip(("output", "errors"), paths, strict=True))
             arguments = job.arguments(number)
-            return Task(
+            return Task(  # the loop gives it a key
                 "", arguments, environment | own, job.folder, seconds=job.timeout, **streams
             )
 
@@ -259,7 +260,7 @@ class CommandRun:
         # What is to be packed of a stream; None: it stays a file, or there is none.
         if self._keep == "none" or (good and self._keep == "failures"):
             return b""
-        with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - twice a task
+        with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - faster, twice a task
             size = file.seek(0, os.SEEK_END)
             most = self._keep if isinstance(self._keep, int) else math.inf
             if size > LARGE and most == math.inf:

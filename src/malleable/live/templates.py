@@ -78,6 +78,7 @@ class Template:
     def _read(self, text: str, append: bool) -> None:
         found = ShellText(text, self._field)
         if append and found.variables.isdisjoint(_WHOLE):
+            # `odd`: a part that changes how shells read the rest; `open`: a word may follow
             if found.odd or not found.open:
                 at = '"$1"' if found.odd else "{}"
                 _refuse(f"no field says where the value goes; write {at} in that place")
@@ -194,6 +195,7 @@ def _checked(command: str | Sequence[str]) -> list[str]:
 
 
 def _key(field: re.Match[str]) -> _Key:
+    # Groups of a field: 1 its name, 2 the part of the value, 3 the text of a field in two braces.
     return field[1] or "", field[2]
 
 

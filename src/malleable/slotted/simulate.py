@@ -151,6 +151,7 @@ def run(
     checked_flag("preemptive", preemptive)
     last, expected = _length(jobs, count, horizon)
     seed = seed_of(rng)
+    # seed of the errors of estimates; a stream draws its errors apart from its jobs
     errors = None if isinstance(jobs, MapReduceStream) else seed
     source = Source(jobs, seed, estimates, _sizes, errors)
     how = {"preemptive": bool(preemptive), "records": keep}

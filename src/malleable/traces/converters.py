@@ -342,10 +342,11 @@ def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) 
     if found.end is not None and found.shuffled is None and (np.diff(found.offset) <= 1).all():
         # A job's tasks are equal, so their number and one time are enough.
         counts = found.tasks[rows]
-        work = found.left(None, "start", trace.per_second, 1.0, 1.0)[0][rows]
+        work = found.left(None, "start", trace.per_second, unit=1.0, seconds=1.0)[0][rows]
         seconds = np.divide(work, counts, out=np.zeros(len(rows)), where=counts > 0)
     elif found.end is not None:
-        found = found.single()
+        found = found.single()  # a run for each task that ran beside others
+        # by job: begin and end of its tasks; where they are unknown, `filled` takes the job's mean
         runs = found.first_runs("start" if found.shuffled is None else "shuffled", trace.per_second)
         seconds = [filled(*runs[row]) for row in rows.tolist()]
         counts = [len(own) for own in seconds]

@@ -136,7 +136,7 @@ def untimed(trace: Trace, phase: str, first: str = "start") -> dict[int, str]:
 
 def usable(trace: Trace, faults: Mapping[int, str]) -> Integers:
     """Rows with all that a converter needs; those of ``faults`` are malformed records. Jobs that are not
-    `Trace.known` are left out; of a flow no job can be."""
+    `Trace.known` are left out. No record of a flow is skipped."""
     bad = BadRecords(trace.skip_bad and trace.flow is None)
     for row, reason in sorted(faults.items()):
         bad.add(f"job {row if trace.name is None else trace.name[row]}: {reason}")

@@ -32,7 +32,9 @@ def _moment(text: str) -> str:
 
 
 _STATES = {"NEW": "PENDING", "SUBMITTED": "PENDING", "ABORTED": "CANCELLED"}
-# Columns, and their names in Slurm's sacct, whose reader makes the trace.
+# Columns, and their names in Slurm's sacct, whose reader makes the trace; of two for one name the first that
+# a line has counts. "": the number of the line, which makes each task an element of its job. `Element` and
+# `Tasks` are ours, beside sacct's names.
 _TABLE = (
     Column("status", "State", lambda status: _STATES.get(status, status)),
     Column("process", "JobID"), Column("name", "JobID", lambda name: name.partition(" (")[0]),

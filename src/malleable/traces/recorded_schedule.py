@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RecordedSchedule(NamedTuple):
     """The recorded schedule of some rows of a trace, in seconds of its clock: ``arrival``, ``start`` and
     ``end`` of jobs (NaN: unknown), the ``slots`` in use from each ``time`` on, and the ``most`` ever in
-    use, also by jobs outside the rows and by jobs that still ran when the file was written."""
+    use, also by runs of other jobs that had not ended when the file was written."""
 
     arrival: Floats
     start: Floats
@@ -34,7 +34,7 @@ def recorded(trace: Trace, rows: Integers) -> RecordedSchedule | None:
 
     Notes
     -----
-    Runs of unknown times are left out. Parts of a run at one moment count once: what ends makes room first.
+    Runs of unknown times are left out. Changes at one moment are added up first, so that ends make room.
     """
     both = (phase for phase in (trace.map, trace.reduce) if phase is not None)
     phases = [phase for phase in both if phase.end is not None]

@@ -18,7 +18,8 @@ from malleable.traces.job_columns import Column, cells_of, of_ms, trace_of_cells
 from malleable.traces.trace import Trace
 
 _STATES = {"FINISHED": "COMPLETED", "KILLED": "CANCELLED", "FAILED": "FAILED", "RUNNING": "RUNNING"}
-# Fields, and their names in Slurm's sacct, whose reader makes the trace.
+# Fields, and their names in Slurm's sacct, whose reader makes the trace. The first field that an application
+# has counts: it starts at its launchTime, or else at its startedTime.
 _TABLE = (
     Column("id", "JobID"), Column("user", "User"), Column("name", "JobName"), Column("queue", "Partition"),
     Column("state", "State", lambda state: _STATES.get(f"{state}", "PENDING")),
@@ -31,10 +32,10 @@ def _parse(app: Any) -> list[dict[str, str]]:
     if not isinstance(app, dict) or "id" not in app:
         raise ValueError("not an application of YARN")
     cells = cells_of(app, _TABLE)
-    ran = amount_of(app.get("finishedTime", 0), "finishedTime") / 1000.0
+    ended = amount_of(app.get("finishedTime", 0), "finishedTime") / 1000.0
     begun = 0.0 if cells.get("Start", "Unknown") == "Unknown" else float(cells["Start"])
     work = amount_of(max(app.get("vcoreSeconds", 0), 0), "vcoreSeconds")
-    tasks = max(1, math.ceil(work / (ran - begun))) if ran > begun else 1
+    tasks = max(1, math.ceil(work / (ended - begun))) if ended > begun else 1
     return [{**cells, "ElapsedRaw": f"{work / tasks!r}", "Tasks": f"{tasks}"}]
 
 

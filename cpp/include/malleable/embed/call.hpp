@@ -107,7 +107,7 @@ std::span<const T> needed(const char* name, const T* given, std::size_t count) {
   if (given == nullptr && count > 0) throw_null(name);
   return {given, given == nullptr ? 0 : count};
 }
-// A copy of `count` entries; null: `count` times `value`.
+// The `count` entries given; null: `count` times `value`, kept in `spare`.
 template <typename T>
 std::span<const T> column_or(const T* given, std::size_t count, T value, std::vector<T>& spare) {
   if (given != nullptr) return {given, count};
@@ -177,6 +177,7 @@ struct Goal {
   Kind kind;
 };
 Goal goal_of(const char* objective);
+// null: the default effort.
 std::optional<std::uint64_t> effort_of(const std::int64_t* effort);
 void read_kinds(const std::uint8_t* codes, std::size_t count, std::vector<Kind>& kinds);
 

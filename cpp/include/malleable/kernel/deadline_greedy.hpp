@@ -68,6 +68,7 @@ class DeadlineGreedy {
   };
   // The first interval from i on that has a free slot.
   Index find(Index i);
+  // From where to look for slots that are free from `time` on. Cuts nothing.
   Index at(double time);
 
   std::vector<Interval> intervals_;

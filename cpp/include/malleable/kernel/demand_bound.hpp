@@ -95,21 +95,24 @@ class DemandBound {
     double next = kInfinity, kink = kInfinity;
     struct Next {
       double level;
-      bool sure;  // no time between is overloaded
+      bool sure;  // no level between passes
     };
-    Next further(double x) const;
+    // The level to try after `level`, which is overloaded.
+    Next further(double level) const;
   };
   Excess excess(const Problem& problem, const Penalties& penalties, double t, double level,
                 double stretch);
 
   // Three ways to raise a level towards the least that passes: the overloaded time moves with the
-  // level, it stays, or halving.
+  // level, it stays, or halving. `finest`: two levels that differ by less than this part count as
+  // the same.
   double follow(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
                 double to, double stretch);
   double relieve(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
                  double to, double stretch, double finest);
   double bisect(const Problem& problem, const Penalties& penalties, double low, double to,
                 double stretch, Window window);
+  // The least level, from `low` on, at which every job meets its deadline if it is alone.
   static double least_alone(const Problem& problem, const Penalties& penalties, double low);
 
   KeySort sorter_;

@@ -6,12 +6,12 @@
 // the prices are a density l(t), constant on cells of [0, T], where T is the end of all work on all
 // slots:
 //   sum_j min_C ( penalty_j(C) + int_0^T l f_j(t; C) dt )  -  S int_0^T l t dt
-// is a bound for any l >= 0; f_j is the work that job j must have done by t so that it ends by C
-// (demand_bound.hpp). The error is of second order in the width of the cells, that of multipliers
-// at single times of first order. With A(t) = int_0^t l and u(C) = (M C - W) / (M - m), the time
-// until which the minimum suffices, the integral falls at the rate M (A(C) - A(u)) in C, which is
-// linear between borders of cells met by C or u: one merge of both finds the minimum of a job
-// exactly. It ends as soon as the penalty alone exceeds the best cost.
+// is a bound for any l >= 0; f_j, the forced work, is what job j must have done by t so that it
+// ends by C (demand_bound.hpp). The error is of second order in the width of the cells, that of
+// multipliers at single times of first order. With A(t) = int_0^t l and u(C) = (M C - W) / (M - m),
+// the time until which the minimum suffices, the integral falls at the rate M (A(C) - A(u)) in C,
+// which is linear between borders of cells met by C or u: one merge of both finds the minimum of a
+// job exactly. It ends as soon as the penalty alone exceeds the best cost.
 //
 // Subgradient steps improve the density, from few cells to many. Prices do not depend on scale, so
 // most steps look at a sample: jobs by due date, each drawn with the mean of its share of the
@@ -70,9 +70,11 @@ class LagrangianDensity {
   double forced_price(const Job& job, double completion) const;
   Job job_at(std::size_t j) const;
   Choice choose(std::size_t j) const;
+  // `row`: the line of the job's penalty that holds between `from` and `to`.
   void scan(const Job& job, std::size_t row, double from, double to, Choice& best) const;
   // Adds the forced work of `count` such jobs to the cells.
   void add_forced(std::size_t j, double completion, double count);
+  // From `at` on, the forced work by t is larger by level + ramp t.
   void change(double at, double level, double ramp);
   void sum_prices();
   double capacity_price() const;  // the price of all the work that slots could do: S int l t dt
@@ -86,8 +88,14 @@ class LagrangianDensity {
   std::span<const double> earliest_;
   // Cost of jobs without work; what rounding may add to forced work; end of all work.
   double constant_ = 0.0, rounding_ = 0.0, end_ = 0.0;
+  // Borders of the finest cells, and of the present ones; by cell: price, best price, mean excess
+  // of forced work over the slots, direction of the next step.
   std::vector<double> finest_, border_, density_, best_density_, gradient_, direction_;
-  std::vector<double> part_, level_, ramp_, measure_, average_;
+  // By cell: changes of forced work within the cell, as an integral over it; changes of level and
+  // ramp (see change()) from the cell on.
+  std::vector<double> part_, level_, ramp_;
+  std::vector<double> measure_;  // by job: the time by which begin() sorts jobs
+  std::vector<double> average_;  // by job: mean of the completions chosen
   std::vector<Sums> sums_;
   std::vector<Index> jobs_, by_due_;  // of the sample
   std::vector<double> count_;         // jobs for which each of them stands

@@ -4,16 +4,16 @@
 // Jobs hold their minima, and the slots beyond these go down the order, each job getting all it can
 // use, with one more rule: from its latest start a job gets its maximum and keeps it until it ends.
 // Its latest start (when its laxity is zero) is the time from which it needs its maximum all the
-// time: L = (M D - W
-// - m t) / (M - m) for a job with the deadline D, at most M slots, and W left at t, that holds m
-// slots until then. The slots are taken from the last jobs in the order that hold more than their
-// minimum. If they do not suffice, the job stays at its place in the order.
+// time: L = (M D - W - m t) / (M - m) for a job with the deadline D, at most M slots, and W left at
+// t, that holds m slots until then. The slots are taken from the last jobs in the order that hold
+// more than their minimum. If they do not suffice, the job stays at its place in the order.
 //
 // If deadlines are tight only for few jobs at a time, the order decides everything else: with the
-// order of deadlines every table of due_table(n, 1) (benchmarks/instances) is solved. Give no
-// deadline to a job that will be late, because it would displace others in vain. No gangs (jobs
-// that run on at least their minimum, or not at all). At most one job is partly served, so slots
-// stay whole. O(J log J) where few jobs are displaced, O(J) more for each displaced job at worst.
+// order of deadlines every table is solved of due_table(n, 1) (benchmarks/instances), whose
+// deadlines are spread over about the time of all work. Give no deadline to a job that will be
+// late, because it would displace others in vain. No gangs (jobs that run on at least their
+// minimum, or not at all). At most one job is partly served, so slots stay whole. O(J log J) where
+// few jobs are displaced, O(J) more for each displaced job at worst.
 //
 // Lee 1994, "On-line multiprocessor scheduling algorithms for real-time tasks" (EDZL for one
 // processor a job); maxima and minima are ours.
@@ -80,7 +80,7 @@ class LaxityPacking {
   std::vector<Row> rows_;  // by place in the order, from 1 on; the first and the last are sentinels
   // all jobs before it are at their maximum, all behind it at their minimum
   Index frontier_ = 1;
-  double time_ = 0.0, slack_ = 0.0;
+  double time_ = 0.0, slack_ = 0.0;  // slack: free slots
   double room_ = 0.0;  // slack, and the slots that could be taken from jobs that may be displaced
   std::vector<Event> first_, events_;  // events known at the start, sorted; later events, a heap
   std::size_t next_first_ = 0;

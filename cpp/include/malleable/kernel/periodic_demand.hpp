@@ -55,8 +55,8 @@ class PeriodicDemandTest {
  public:
   // Whether a loop with this period may meet these deadlines (from problem.now, may be infinite).
   bool may_meet(const Problem& problem, double period, std::span<const double> due);
-  // Gives up more jobs until it may meet the deadlines of the others. Each of these can end in time
-  // alone.
+  // Gives up more jobs until it may meet the deadlines of the others. Every job that
+  // is not given up yet must be able to end in time alone.
   void give_up(const Problem& problem, double period, std::span<const double> due,
                std::span<const double> weight, std::span<std::uint8_t> given_up);
 
@@ -78,8 +78,9 @@ class PeriodicDemandTest {
   bool sweep(double slots, const Counts& counts, const Less& less);
 
   std::vector<Event> events_, sorted_;
+  // By job: slot-periods of its work; deadline, infinite if it is given up.
   std::vector<double> periods_, open_;
-  std::vector<std::size_t> places_;
+  std::vector<std::size_t> places_;             // by period: where its events begin in sorted_
   double at_ = 0.0, held_ = 0.0, slope_ = 0.0;  // in a sweep: the period, the needs, their slope
 };
 

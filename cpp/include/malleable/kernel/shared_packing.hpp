@@ -6,8 +6,9 @@
 //   fixed      in proportion to a number for each job (FAIR: equal; WDEQ: by weight; or slots fixed
 //              for life), or
 //   by order   of m jobs the i-th from the end gets (i / m)^q - ((i - 1) / m)^q, i counted by
-//              weight where there are weights: heSRPT's parts with q = 1 / (1 - p) (Berg, Vesilo,
-//              Harchol-Balter 2020). q = 1 is FAIR; q infinite: the first one takes all it can use.
+//              weight where there are weights: heSRPT's parts with q = 1 / (1 - p) for rates of
+//              s^p on s slots (Berg, Vesilo, Harchol-Balter 2020). q = 1 is FAIR; q infinite: the
+//              first one takes all it can use.
 // between minima and maxima, in whole slots by water_filling, or
 //   by gains   each slot where value times what it adds is largest (marginal_gains).
 // If a table of speed-ups is not concave, its job's share ends at a corner of its hull, the least
@@ -76,10 +77,11 @@ class SharedPacking {
   MarginalGains* gains_ = nullptr;
   double power_ = kInfinity;
   std::size_t ended_ = 0;  // among left_
-  double leading_ = 0.0;   // sum of shares by order, when they were last computed
+  // sum of the shares by order when they were last computed; computed again once little is left
+  double leading_ = 0.0;
   // By job that is left: slots, next slots, speed; by job: slots held, since when.
   std::vector<double> slots_, next_, rate_, since_, held_;
-  std::vector<Index> place_;
+  std::vector<Index> place_;  // rows of left_ that stay when ended jobs are removed
   WaterFilling water_filling_;
 };
 

@@ -62,6 +62,8 @@ class LeftOverSlots {
   void mark(const PeriodicJobs& jobs, std::span<const double> slots);
 
   std::vector<std::size_t> gaining_;  // jobs that gain
+  // Jobs that gain: their limits; work times value. given_: by job whether it gains, then the slots
+  // of jobs that gain.
   std::vector<double> low_, high_, scale_, given_;
   std::vector<Unit> units_;
 };

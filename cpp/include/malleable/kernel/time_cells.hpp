@@ -21,7 +21,8 @@ namespace malleable {
 struct TimeCells {
   std::vector<double> left, right, room;  // from now
 
-  // At most about `steps` even cells, and as many again for break points.
+  // `all`: one row, the most work that all flows together can have done by each time. At most
+  // about `steps` even cells, and as many again for break points.
   void build(const FlowProblem& problem, const Penalties& penalties, const WorkProfiles& all,
              std::span<const double> earliest, std::size_t steps);
 

@@ -39,7 +39,7 @@ struct RestartColumns {
   void clear() {
     for (auto* column : {&any, &grow, &shrink, &slot}) column->clear();
   }
-  // The same for one more row.
+  // Adds the costs of row `row` of `from`, in the columns that `from` has.
   void add(const RestartView& from, std::size_t row);
   void add(const Restart& own) {
     grow.push_back(own.grow);
@@ -47,6 +47,7 @@ struct RestartColumns {
     slot.push_back(own.slot);
   }
 
+  // Visits each column as (name, column, length, may it be left out).
   template <typename Self, typename Visit>
   static void each(Self& self, std::size_t rows, Visit&& visit) {
     visit("restart", self.any, rows, true);

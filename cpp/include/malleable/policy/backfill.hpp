@@ -27,6 +27,9 @@
 // cells that fewest jobs could use. Each cell has its own first job: the first in the queue that
 // may run there, so that no partition waits for another.
 //
+// A pool is the slots of one kind (0: maps, 1: reduces; generic slots: all in pool 0), and has a
+// queue of its own.
+//
 // Orders WFP3 and UNICEF are from Tang et al. 2009, F1 from Carastan-Santos and de Camargo 2017.
 //
 // Tasks start in bundles of the job's `width`. A malleable job (width 1) starts as many as fit in
@@ -75,7 +78,7 @@ class Backfill final : public ClusterPolicy {
  private:
   struct Waiting {
     double key = 0.0;
-    Index rank = 0, job = 0;
+    Index rank = 0, job = 0;  // rank: place in the order of arrivals, which breaks ties
     Phase phase = kMap;
     std::int64_t width = 1, tasks = 0;                // tasks that may start
     double seconds = 0.0, since = 0.0, weight = 1.0;  // requested; time since which it waits
@@ -92,6 +95,7 @@ class Backfill final : public ClusterPolicy {
   struct Job {
     double since = -1.0;  // it has waited
     double work = 0.0;    // slot-seconds of work that were present then
+    // By pool: key in the queue; tasks known to run; whether it is in the queue.
     double key[2] = {0.0, 0.0};
     std::int64_t running[2] = {0, 0};
     bool waits[2] = {false, false};
@@ -181,7 +185,7 @@ class Backfill final : public ClusterPolicy {
   BackfillOptions options_;
   Pool pools_[2];
   std::vector<Job> jobs_;
-  double first_ = kInfinity;         // arrival
+  double first_ = kInfinity;         // earliest arrival of all jobs
   std::vector<Usage> usage_;         // by user
   double aged_ = 0.0;                // time up to which usage is counted
   double asked_ = 0.0, used_ = 0.0;  // slot-seconds of ended bundles: requested, and used

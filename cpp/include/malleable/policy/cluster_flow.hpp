@@ -22,8 +22,7 @@
 // speed-ups that were learnt of programs, so that a flow gets no more slots than do well
 // (kernel/flow_gains), and its slots are the targets, which are filled in its order. With `by_user`
 // users share the slots first (policy/user_shares); then each user has an epoch; a flow belongs to
-// its first job's user. O(jobs + parents) a decision, beside the epoch's. Policies: flow_epoch,
-// user_shares.
+// its first job's user. O(jobs + parents) a decision, beside the epoch's.
 #pragma once
 
 #include <array>
@@ -55,6 +54,8 @@ class ClusterFlow final : public ClusterPolicy {
   double first_rank(const ClusterState& state, Index job, int) override {
     return rank_now(state, job);
   }
+  // With `targets`: they are filled by precedence; or precedence alone decides, unless users share
+  // the slots first or the slots of the epoch are the targets.
   bool fills_in_order() const override { return options_.targets; }
   bool order_decides() const override { return options_.targets && !options_.by_user && !spreads_; }
   double precedence(const ClusterState& state, Index job, int pool,
@@ -138,6 +139,7 @@ class ClusterFlow final : public ClusterPolicy {
   void count_most(const ClusterState& state, Index job);
   void line_up(Side& side);
   void serve(double now, Side& side, std::int64_t slots, Answer& answer);
+  // Gives slots to flows; `rows`: of the epoch, in its order.
   void hand_out(Side& side, std::span<const Index> rows, double slots, Answer& answer);
   void rank(Side& side, const FlowEpoch::Order& order, Answer& answer);
   void put(Index job, double rank, Answer& answer);
@@ -152,7 +154,7 @@ class ClusterFlow final : public ClusterPolicy {
   bool serves_ = true;                     // whether flows are added to epochs
   bool spreads_ = false, spread_ = false;  // now, and at the last decision
   UserShares between_;
-  std::vector<double> usable_;
+  std::vector<double> usable_;  // by side: slots that its jobs can use (workspace)
   std::vector<Side> sides_;
   std::vector<Flow> flows_;
   std::int64_t several_ = 0;

@@ -35,6 +35,8 @@ struct PolicyOptions {
   double pool_minimum = 0.0;
   CommonSpeedup speedup;
 
+  // Option: name, least, most, unit, policies that read it (empty: all), meaning, names of the
+  // choices.
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     visit(Option{"hysteresis", 0.0, kWeightRange.most, "", "auto, flex",
@@ -75,7 +77,7 @@ struct PolicyOptions {
     visit(Option{"speedup", 0.0, 1.0, "", "asrpt, flex, hesrpt, the simulation",
                  "for tasks that slow each other down: how much the tasks of a phase do together. "
                  "A number p: s tasks do as much as s^p tasks that run alone. A list: how much 1, "
-                 "2, 3 ... tasks do. If a job has a `speedup` of its own, this one counts"},
+                 "2, 3 ... tasks do. A job's own `speedup` counts instead"},
           self.speedup);
   }
   bool start_together() const { return min_mode == PhaseMinimum::kStart; }

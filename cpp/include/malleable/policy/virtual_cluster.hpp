@@ -4,8 +4,8 @@
 //
 // Between two decisions, jobs are served by least work left (maps and reduces together, in seconds
 // of all slots of the pool): a job's reduces get the remaining slots that they can use; with
-// generic slots its maps are served first. Reduce work runs at the rate of those slots at once,
-// whether the maps have finished or not. Ties: earlier arrival.
+// generic slots, which run maps and reduces alike, its maps are served first. Reduce work runs at
+// the rate of those slots at once, whether the maps have finished or not. Ties: earlier arrival.
 //
 // In ASRPT as printed the machine and the cluster have the same map work left. On a cluster no task
 // is preempted and the two would drift apart: a job that is done on the machine but not on the

@@ -21,6 +21,7 @@ struct ClusterOptions : SchedulerOptions {
   std::uint64_t seed = 0;
   bool trace = false;  // every start and end of a task
 
+  // Option: name, least, most, unit, policies that read it (empty: all), meaning.
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     SchedulerOptions::each(self, visit);

@@ -16,7 +16,8 @@ namespace {
 // planned a job takes, because new jobs pass it: by the factor (1 - rho)^-theta at a load rho of
 // passing jobs.
 
-// Prices of slots rise by this for each later job while jobs keep coming (policy/concave).
+// A factor of the price of a slot for each job behind: 1 if no job will come, nearly this if many
+// will (as in policy/concave).
 constexpr double kSteepPrices = 3.0;
 // The search for the price of a slot-second at which all slots are asked for: limits, precision,
 // and the factor of the first step.
@@ -51,6 +52,8 @@ void keep(std::vector<T>& last, std::size_t most, const T& value) {
 void Promised::update_list(const Task& task) {
   const Problem& problem = task.problem;
   const std::size_t n = problem.size();
+  // Hulls: the least concave speed-ups above the jobs' own. cost(): the least (1 + price s) / rate
+  // for a waiting second that costs 1; best() at price / cost: its slots s.
   hulls_.build(task.speedup, std::vector<double>(n, 0.0), problem.high);
   std::unordered_map<std::int64_t, Index> row_of;
   double value = 0.0, count = 0.0;
@@ -132,7 +135,7 @@ double Promised::price_of_all(const Task& task) {
 
 // The cost of a second of error.
 double Promised::error_weight(const Entry& entry) const {
-  return entry.seconds > 0.0 ? lambda_ / entry.seconds : 0.0;
+  return entry.planned_seconds > 0.0 ? lambda_ / entry.planned_seconds : 0.0;
 }
 
 // The place where passing the jobs behind saves most: each of these waits for the new job, which
@@ -169,7 +172,7 @@ void Promised::insert_new(const Task& task) {
     const double behind = static_cast<double>(list_.size() - place) + task.coming;
     const auto at = static_cast<std::ptrdiff_t>(place);
     const double most = asked(task, j, std::min(all, slot_price_ * behind));
-    list_.insert(list_.begin() + at, {task.id[j], kInfinity, 0.0, 0.0, most, 0.0, 0.0, 0.0});
+    list_.insert(list_.begin() + at, {.id = task.id[j], .promised = kInfinity, .most = most});
     row_.insert(row_.begin() + at, j);
     note_arrival(task, j);
   }
@@ -185,9 +188,9 @@ void Promised::note_arrival(const Task& task, Index row) {
 
 // A job ends now: adds the error of its promise, over the time that was promised.
 void Promised::count_error(const Entry& entry, double now, double target) {
-  if (!(entry.asked > 0.0) || !(entry.asked < kInfinity)) return;
+  if (!(entry.promised_seconds > 0.0) || !(entry.promised_seconds < kInfinity)) return;
   const double aim = kAim * target, most = kMostPower * kPatience * aim;
-  over_ += std::fabs(now - entry.promised) / entry.asked - aim;
+  over_ += std::fabs(now - entry.promised) / entry.promised_seconds - aim;
   over_ = std::clamp(over_, -most, most);
 }
 
@@ -196,8 +199,9 @@ void Promised::count_late(const Task& task) {
   late_ = 0.0;
   for (std::size_t k = 0; k < list_.size(); ++k) {
     const Entry& entry = list_[k];
-    if (!(entry.asked > 0.0) || !(end_[row_[k]] < kInfinity)) continue;
-    const double late = (task.problem.now + end_[row_[k]] - entry.promised) / entry.asked;
+    if (!(entry.promised_seconds > 0.0) || !(end_[row_[k]] < kInfinity)) continue;
+    const double late =
+        (task.problem.now + end_[row_[k]] - entry.promised) / entry.promised_seconds;
     late_ += std::max(0.0, late - kAim * task.target);
   }
 }
@@ -297,14 +301,14 @@ void Promised::promise_end(const Task& task, std::size_t place, double theta) {
   entry.since = task.problem.now;
   entry.planned = end_[row];
   entry.promised = entry.since + entry.planned;
-  entry.seconds = entry.promised - task.arrival[row];
-  if (!(entry.seconds > 0.0)) return;
+  entry.planned_seconds = entry.promised - task.arrival[row];
+  if (!(entry.planned_seconds > 0.0)) return;
   const double weight = task.value[row] + error_weight(entry);
   const double load = passing(task, weight > 0.0 ? key_[row] / weight : kMostKey);
   entry.slip = -std::log1p(-std::min(load, kMostLoad));
   entry.promised = entry.since + entry.planned * std::exp(theta * entry.slip);
-  entry.asked = entry.promised - task.arrival[row];
-  paid_ = kKept * paid_ + task.value[row] * entry.seconds;
+  entry.promised_seconds = entry.promised - task.arrival[row];
+  paid_ = kKept * paid_ + task.value[row] * entry.planned_seconds;
   count_ = kKept * count_ + 1.0;
 }
 

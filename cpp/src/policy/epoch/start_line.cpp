@@ -5,8 +5,10 @@
 namespace malleable {
 namespace {
 
-// Measured on workloads with 20 to 100 % malleable jobs: from 0.5 to 1 the mean response hardly
-// differs; at 0 it is up to 4 % longer if most jobs are malleable.
+// A job that has not waited long enough starts if it gains at least this part of what running jobs
+// would gain by growing into its slots (gains of the objective a second). Measured on workloads
+// with 20 to 100 % malleable jobs: from 0.5 to 1 the mean response hardly differs; at 0 it is up to
+// 4 % longer if most jobs are malleable.
 constexpr double kWorth = 0.7;
 
 // Comparison for heaps whose top is the first job.
@@ -22,7 +24,7 @@ void StartLine::clear() {
   growth_.clear();
 }
 
-// The best steps, until they use the free slots.
+// The steps of growth that gain most a slot, until they use the free slots.
 void StartLine::rank_growth(double free) {
   const auto less = [](const Growth& a, const Growth& b) {
     return a.gain != b.gain ? a.gain < b.gain : a.slots > b.slots;

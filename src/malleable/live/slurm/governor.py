@@ -91,7 +91,7 @@ class _Seen:
     failed: dict[int, int] = field(default_factory=dict)  # failed tasks, by number of the job
     limit: int = 0  # the owner's limit of tasks at once; 0: any
     absent: int = 0  # looks in a row that did not show it
-    outlook: Literal["free", "waits"] = "waits"
+    outlook: Literal["free", "waits"] = "waits"  # "free": the job may come, as the ledger asks
 
 
 class Governor(Ledger):
@@ -181,7 +181,7 @@ class Governor(Ledger):
                 self._trouble("answers", "")
                 self.take(look)
         self.record()
-        if self._progress and self.now - self._told >= LOOK:
+        if self._progress and self.now - self._told >= LOOK:  # seconds between two reports
             self.tell()
 
     def _trouble(self, about: str, text: str) -> None:
@@ -266,7 +266,7 @@ class Governor(Ledger):
         work, seen = self.jobs[row], self._seen[row]
         seen.outlook = "waits" if array.blocked else "free"
         if not array.blocked:
-            self._touched.add(row)
+            self._touched.add(row)  # the ledger looks whether it may come or end
         waits = array.pending + array.running
         work.tasks += max(0, waits - seen.waits)  # tasks that were put back
         seen.absent = 0

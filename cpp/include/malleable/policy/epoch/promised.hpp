@@ -59,13 +59,16 @@ class Promised {
     double target = 0.0;  // the mean error that is accepted
   };
   struct Entry {
-    std::int64_t id;
-    double promised;        // [s] absolute, infinite until promised
-    double seconds, asked;  // [s] from the arrival to the plan's end; to the promised one
-    double most;            // slots
+    std::int64_t id = 0;
+    double promised = kInfinity;  // [s] absolute, infinite until promised
+    // [s] From the arrival to the plan's end; to the promised one.
+    double planned_seconds = 0.0, promised_seconds = 0.0;
+    double most = 0.0;  // slots
     // [s] When it was promised, and how long it then had to go by plan; its slip, -log(1 - rho).
-    double since, planned, slip;
-    void state(State& s) { s(id, promised, seconds, asked, most, since, planned, slip); }
+    double since = 0.0, planned = 0.0, slip = 0.0;
+    void state(State& s) {
+      s(id, promised, planned_seconds, promised_seconds, most, since, planned, slip);
+    }
   };
   struct Arrival {
     double now, work, key;

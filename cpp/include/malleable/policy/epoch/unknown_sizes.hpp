@@ -43,14 +43,14 @@ class UnknownSizes {
   struct Program {
     std::int64_t name;
     WorkCounts sizes{};
-    GittinsIndex index;
+    GittinsIndex index;  // by work done
     double least = 0.0;  // no job has ended with less
     double left(double done) const { return 1.0 / index.of(std::max(done, least)); }
     void state(State& s) { s(name, sizes, index, least); }
   };
   struct Ended {
     std::int64_t program;
-    double done, rate, from;  // when it began to do more than `done`, at that rate
+    double done, rate, from;  // work done by `from`, and the rate at which it went on from then
     void state(State& s) { s(program, done, rate, from); }
   };
   Program& of(std::int64_t program);
