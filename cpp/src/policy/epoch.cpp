@@ -70,8 +70,8 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) {
 
 // Jobs have start conditions from now on.
 void Epoch::begin_start() {
-  start_ = std::make_unique<Start>(at_.slots, at_.options);
-  keys_.reset();
+  start_ = std::make_unique<Start>();
+  at_.starts = true;
   for (std::size_t row = 0; row < size(); ++row) start_->come();
 }
 
@@ -121,8 +121,12 @@ void Epoch::check_restart(const RestartView& restart) const {
 
 // Updates the data derived from a row's columns.
 void Epoch::refresh(std::size_t row) {
-  if (at_.jobs.limit(row, at_.slots, at_.ignores_minima)) at_.grants.touch(at_.jobs.id[row]);
+  const std::int64_t least = at_.ignores_minima ? 0 : at_.jobs.min_slots[row];
+  if (at_.jobs.limit(row, at_.slots, static_cast<double>(least))) {
+    at_.grants.touch(at_.jobs.id[row]);
+  }
   if (keys_) keys_->changed(at_, row);
+  if (start_) start_->forget(row);
 }
 
 std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
@@ -199,9 +203,8 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
     const bool had_work = jobs.work[row] > 0.0;
     if (!changes.work.empty() || changes.speedup.given()) at_.serve(row);
     changed |= jobs.change(row, changes, k);
-    if (start_) start_->change(at_, row);
     if (changes.speedup.given()) shares_.forget(row);
-    if (limits || had_work != (jobs.work[row] > 0.0)) {
+    if (limits || changes.speedup.given() || had_work != (jobs.work[row] > 0.0)) {
       refresh(row);
     } else if (keys_) {
       keys_->changed(at_, row);
@@ -220,12 +223,10 @@ void Epoch::finish(std::span<const std::int64_t> ids) {
     }
   }
   if (at_.options.predictable) promised_.finish(ids);
-  if (start_) start_->leave(at_.jobs.rows_of(ids), true);
   remove(ids);
 }
 
 void Epoch::remove(std::span<const std::int64_t> ids) {
-  if (start_) start_->leave(at_.jobs.rows_of(ids), false);
   at_.jobs.remove(ids, at_.options.stable, [this](const RowsGone& gone) {
     at_.grants.close(gone);
     instance_.of.close(gone);
@@ -295,7 +296,6 @@ void Epoch::decide_at(double now, double held) {
   at_.jobs.believe([this](Index row) { at_.serve(row); },
                    [this](Index row) {
                      if (keys_) keys_->changed(at_, row);
-                     if (start_) start_->change(at_, row);
                    });
   if (at_.options.unknown) {
     unknown_.guess(
@@ -311,13 +311,11 @@ void Epoch::decide_at(double now, double held) {
   resized_.clear();
   at_.jobs.sum_up();
   at_.grants.begin();
-  if (!start_) {
-    moves_.begin(at_);
-    choose_key_rule(at_, keys_);
-  }
+  moves_.begin(at_);
+  choose_key_rule(at_, keys_);
   by_key_ = false;
   choose();
-  if (!start_) moves_.settle(at_);
+  moves_.settle(at_);
   at_.grants.end([this](Index row, std::int64_t before) {
     at_.jobs.serve(row, at_.now, before);
     at_.jobs.move(row, at_.now, before, at_.grants[row]);
@@ -329,13 +327,14 @@ void Epoch::decide_at(double now, double held) {
 // The first rule that can decide.
 void Epoch::choose() {
   if (start_) {
-    rule_ = "start";
-    start_->decide(at_);
-    if (at_.slots == 0) decide_nothing();
-  } else if (at_.slots == 0) {
+    for (const Index row : start_->decide(at_)) {
+      if (keys_) keys_->changed(at_, row);
+    }
+  }
+  if (at_.slots == 0) {
     rule_ = "no slots";
     decide_nothing();
-  } else if (at_.options.started && StartShares::applies(at_) && shares_.decide(at_)) {
+  } else if (start_ && StartShares::applies(at_) && shares_.decide(at_)) {
     rule_ = "gains";
   } else if (at_.period > 0.0) {
     rule_ = "period";
@@ -353,12 +352,13 @@ void Epoch::choose() {
     rule_ = "instance";
     instance_.decide(at_);
   }
+  if (start_) rule_ = "start";
 }
 
 // The order in which jobs get slots that become free before the next decision.
 std::vector<std::int64_t> Epoch::order() {
   if (!held()) return {};
-  return start_ ? start_->order(at_) : periodic_.order(at_, instance_);
+  return periodic_.order(at_, instance_);
 }
 
 // Rebuilds the instance of the last decision, so that its plan can be computed.
@@ -403,7 +403,7 @@ void Epoch::state(State& s) {
   bool starts = start_ != nullptr;
   s(starts);
   if (!starts) return;
-  if (s.reading()) start_ = std::make_unique<Start>();
+  if (s.reading()) begin_start();
   start_->state(s);
 }
 

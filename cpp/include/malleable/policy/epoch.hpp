@@ -6,8 +6,8 @@
 // key per job if possible (epoch/key_rule), equal shares (epoch/equal_rule), otherwise an instance
 // of all jobs (epoch/instance_rule). A decision that is held for a period, or that promises ends,
 // is made by a wrapper (epoch/periodic, epoch/promised). If changes of slots cost time, only those
-// changes are made that gain more (epoch/costly_moves). While some jobs have a start condition, an
-// inner epoch does all this for the started jobs (epoch/start).
+// changes are made that gain more (epoch/costly_moves). While some jobs have a start condition, the
+// rules share among the started jobs (epoch/start).
 //
 // A job whose work left is 0, and which goes on, has outlived its estimate: a part of the work that
 // it did, by the slots that decisions gave it, counts as left. A job without work, of which nothing
@@ -101,7 +101,7 @@ class alignas(kLine) Epoch {
   const EpochOptions& options() const { return at_.options; }
   CustomPenalty penalty() const { return at_.custom; }
   // Whether the arriving jobs need more whole slot-periods than there are.
-  bool overloaded() const { return start_ ? start_->overloaded() : periodic_.overloaded(at_); }
+  bool overloaded() const { return periodic_.overloaded(at_); }
   // Ids of jobs that wait for more slots than there are; each is returned once.
   std::vector<std::int64_t> take_oversized();
   // Ids of the jobs that could use more slots than the last decision gave them, in the order in

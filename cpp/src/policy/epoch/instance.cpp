@@ -42,9 +42,18 @@ void Instance::build(const Scene& at, std::span<const double> left) {
   penalties.build(this->jobs(at, left), kinds(at), at.custom, names);
   if (!names.empty()) penalties.remember(seen_);
   problem.build(left, ended_, jobs.min_slots, jobs.max_slots, at.slots, at.now,
-                at.options.min_mode);
+                at.starts ? MinMode::kGuarantee : at.options.min_mode);
   if (at.ignores_minima) problem.drop_minima();
+  obey_starts(at, problem);
   built = true;
+}
+
+// Started jobs keep their minima under any policy, and jobs that wait to start have nothing to do.
+void Instance::obey_starts(const Scene& at, Problem& of) const {
+  for (std::size_t r = 0; at.starts && r < at.jobs.rows(); ++r) {
+    if (at.waits(r)) of.work[r] = of.high[r] = 0.0;
+    of.low[r] = of.work[r] > 0.0 ? at.jobs.low[r] : 0.0;
+  }
 }
 
 bool Instance::has_strict(const Scene& at) const {
@@ -67,8 +76,10 @@ const Problem& Instance::set_kept_aside(const Scene& at) {
     rest_[r] = jobs.work[r] > 0.0 ? jobs.work[r] : 1.0;
     most_[r] = jobs.work[r] > 0.0 ? jobs.max_slots[r] : jobs.kept_by(r);
   }
-  beside.build(rest_, ended_, jobs.min_slots, most_, at.slots, at.now, at.options.min_mode);
+  beside.build(rest_, ended_, jobs.min_slots, most_, at.slots, at.now,
+               at.starts ? MinMode::kGuarantee : at.options.min_mode);
   if (at.ignores_minima) beside.drop_minima();
+  obey_starts(at, beside);
   double free = beside.slots;
   if (!beside.gang) {
     for (const double low : beside.low) free -= low;

@@ -167,8 +167,7 @@ void JobTable::tidy() {
   }
 }
 
-bool JobTable::limit(std::size_t row, std::int64_t slots, bool ignores_minima) {
-  const double least = ignores_minima ? 0.0 : static_cast<double>(min_slots[row]);
+bool JobTable::limit(std::size_t row, std::int64_t slots, double least) {
   const double before = low[row];
   if (least != before) {
     minima += least - before;

@@ -45,6 +45,7 @@ void Periodic::finish(const Scene& at, std::size_t row) {
 }
 
 double Periodic::left_of(const Scene& at, std::size_t row, double spread) const {
+  if (at.waits(row)) return 0.0;
   const JobTable& jobs = at.jobs;
   const bool out = jobs.ran_out(row);
   const double done = std::max(at.done(row), out ? jobs.size[row] : 0.0);
@@ -102,7 +103,7 @@ PeriodicJobs Periodic::periodic_jobs(const Scene& at) {
   }
   high_.resize(jobs.rows());
   for (std::size_t r = 0; r < high_.size(); ++r) {
-    high_[r] = static_cast<double>(std::min(jobs.max_slots[r], at.slots));
+    high_[r] = static_cast<double>(at.waits(r) ? 0 : std::min(jobs.max_slots[r], at.slots));
   }
   return {at.capacity(), at.period, left_, low, high_, values(at)};
 }
@@ -144,8 +145,8 @@ void Periodic::make_cost_keys(const Scene& at, const PeriodicJobs& held) {
     const double work = at.period * key_[r], alone = work / held.high[r];
     const double slack = jobs.deadline[r] + tolerance(jobs.deadline[r]) - at.now - alone;
     const double wait = slack > 2.0 * tolerance(at.now + alone) ? slack / patience : 0.0;
-    key_[r] =
-        jobs.weight[r] > 0.0 ? rounded_key(std::log(work / jobs.weight[r]) + wait) : kInfinity;
+    key_[r] = jobs.weight[r] * work > 0.0 ? rounded_key(std::log(work / jobs.weight[r]) + wait)
+                                          : kInfinity;
   }
 }
 
@@ -279,7 +280,7 @@ std::vector<std::int64_t> Periodic::order(const Scene& at, InstanceRule& by) {
   estimate_left(at);
   make_turns(at, by);
   for (std::size_t r = 0; r < jobs.rows(); ++r) {
-    if (at.grants[r] >= std::min(jobs.max_slots[r], at.slots)) continue;
+    if (at.waits(r) || at.grants[r] >= std::min(jobs.max_slots[r], at.slots)) continue;
     const double done = at.period * jobs.rate(r, static_cast<double>(at.grants[r]));
     wishes.push_back({done >= left_[r] * (1.0 - kCount), key_[r], jobs.id[r]});
   }

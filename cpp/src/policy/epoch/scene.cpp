@@ -6,7 +6,7 @@ namespace malleable {
 
 void Scene::look_up() {
   const Promises& promises = find_policy(options.policy).promises;
-  ignores_minima = promises.ignores_minima && !options.started;
+  ignores_minima = promises.ignores_minima;
   shares = promises.shares;
 }
 

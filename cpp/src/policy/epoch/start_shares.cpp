@@ -108,6 +108,8 @@ bool StartShares::begin(const Scene& at) {
   for (const double low : jobs.low) free_ -= low;
   for (std::size_t r = 0; r < jobs.rows(); ++r) {
     const auto row = static_cast<Index>(r);
+    slots_[row] = 0.0;
+    if (at.waits(row)) continue;
     const bool works = jobs.work[row] > 0.0;
     const double low = jobs.low[row];
     const double held = works ? static_cast<double>(at.grants[row]) : low + std::max(0.0, free_);

@@ -38,6 +38,8 @@ class Instance {
   const Problem& set_kept_aside(const Scene& at);
 
  private:
+  void obey_starts(const Scene& at, Problem& of) const;
+
   std::vector<Penalties::Seen> seen_;  // by row: memory of the penalties
   SlaColumns sla_;
   SpeedupColumns speedup_;

@@ -87,6 +87,7 @@ class JobTable {
   // The job has outlived its estimate: `work` is then estimated from the work done.
   std::vector<std::uint8_t> outlived;
   // Derived: the minimum (0 if the policy ignores it), and the slots that a job may get beyond it.
+  // Both are 0 for a job that waits to start.
   std::vector<double> low, room;
 
   double minima = 0.0;    // sum of low; exact while it is at most 2^53, useless beyond kMostSlots
@@ -166,8 +167,8 @@ class JobTable {
   // Call it after speed-ups came or went.
   void tidy();
 
-  // Updates low and room; returns whether the minimum has changed.
-  bool limit(std::size_t row, std::int64_t slots, bool ignores_minima);
+  // Updates low, to `least`, and room; returns whether the minimum has changed.
+  bool limit(std::size_t row, std::int64_t slots, double least);
   void sum_up();  // adds up again, after rounding has grown
 
   std::size_t rows() const { return id.size(); }

@@ -37,12 +37,10 @@ struct EpochOptions {
   std::size_t few = 256;
   // With a period: jobs are expected to come as they came before.
   bool expects = true;
-  // All jobs have started: minima count even if the policy ignores them.
-  bool started = false;
 
   void state(State& s) {
     s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, unknown, stable);
-    s(few, expects, started);
+    s(few, expects);
   }
 };
 
@@ -57,6 +55,7 @@ struct Scene {
   ComingJobs coming;  // how many jobs come later
   // Properties of the policy.
   bool ignores_minima = false;
+  bool starts = false;  // some jobs have a start condition
   Shares shares = Shares::kByOrder;
 
   double capacity() const { return static_cast<double>(slots); }
@@ -64,6 +63,8 @@ struct Scene {
   bool sums() const { return options.aggregate == Aggregate::kSum; }
   // A job runs on at least its minimum, or not at all.
   bool gang() const { return options.min_mode == MinMode::kGang; }
+  // Whether the job waits to start (policy/epoch/start), and so may have no slots.
+  bool waits(std::size_t row) const { return starts && jobs.low[row] + jobs.room[row] == 0.0; }
   // Whether hysteresis favours the job: it holds more than its minimum.
   bool favoured(std::size_t row) const {
     return options.hysteresis > 0.0 && grants[row] > static_cast<std::int64_t>(jobs.low[row]);

@@ -3,12 +3,11 @@
 //
 // A running job keeps its minimum; jobs above it may shrink to it. Waiting jobs start in an order
 // that ages (start_line); at this decision a job gets its preferred slots, if no job's minimum
-// needs them. An inner Epoch (policy/epoch.hpp: the object that makes a loop's decisions over a
-// table of jobs) shares the slots; if the objective is a sum, by marginal gains (start_shares). It
-// has only the running jobs and those whose minimum is a guarantee (MinMode::kGuarantee: slots from
-// arrival on). If the slots become fewer than the minima of the running jobs, the job that started
-// last stops, keeps the work done, and waits again; guarantees get the slots that the minima of
-// started jobs leave.
+// needs them. After that the rule that shares sees what each job may have: waiting jobs nothing,
+// running jobs at least their minima. If some speed-up is below linear, started jobs share by
+// marginal gains (start_shares). If the slots become fewer than the minima of the running jobs, the
+// job that started last stops, keeps the work done, and waits again; guarantees
+// (MinMode::kGuarantee: slots from arrival on) get the slots that the minima of started jobs leave.
 //
 // The order: by the seconds that a job takes on its minimum over its weight (sums, and maxima of
 // stretch), shorter for deadlines and SLA steps that come near and can still be met (apparent
@@ -17,12 +16,12 @@
 // for the work present when it came; D is the longest D_j of the waiting jobs, and so about the
 // longest wait of first come, first served. Ageing alone lets wide jobs wait too long, because
 // narrow jobs fit before them. So a job may have a reservation after a wait of D; later if much of
-// the work can shrink, because then slots are found anyway.
+// the work can shrink, because then slots are found anyway. If penalties rise with each second,
+// jobs that have waited 1.4 D go first, the oldest before the others, with a reservation.
 //
-// O(J) beside the inner epoch; O(J log J) if many jobs start at once.
+// O(J); O(J log J) if many jobs start at once.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -33,45 +32,35 @@
 
 namespace malleable {
 
-class Epoch;
-
 class Start {
  public:
-  Start();
-  Start(std::int64_t slots, const EpochOptions& options);
-  ~Start();
-
-  // A new row, the last one; a row that changed; jobs that leave, before their rows do; rows that
-  // leave.
+  // A new row, the last one; a row whose limits or speed-up may have changed; rows that leave.
   void come();
-  void change(const Scene& at, std::size_t row);
-  void leave(std::span<const Index> rows, bool ended);
+  void forget(std::size_t row) { speed_[row] = {}; }
   void close(const RowsGone& gone);
 
-  void decide(Scene& at);
+  // Starts and stops jobs, and sets what each job may have. Returns the rows for which this
+  // changed.
+  std::span<const Index> decide(Scene& at);
   // The sum of the minima of started jobs.
   double started(const Scene& at) const;
   // Ids of jobs whose minimum is more than the slots; each is returned once.
   std::vector<std::int64_t> take_oversized() { return std::exchange(oversized_, {}); }
-  // As Epoch::order(): ids of the running jobs that could use more slots, in the order in which
-  // they should get slots that become free.
-  std::vector<std::int64_t> order(const Scene& at);
-  // As in Epoch: whether more work arrives than the slots can do, and that no jobs will come.
-  bool overloaded() const;
 
   void state(State& s);
 
  private:
-  static constexpr std::int64_t kNobody = -1;
+  // Rates of a job on its minimum and its maximum; negative: not known yet.
+  struct Speed {
+    double least = -1.0, most = -1.0;
+  };
 
   bool starts(const Scene& at, std::size_t row) const;
   double least(const Scene& at, std::size_t row) const;
+  double most(const Scene& at, std::size_t row) const;
   double left(const Scene& at, std::size_t row) const;
-  bool runs(std::size_t row) const { return inner_id_[row] != kNobody; }
+  bool runs(std::size_t row) const { return turn_[row] > 0; }
   void stop_beyond(const Scene& at);
-  void add(const Scene& at, std::span<const Index> rows, double free);
-  JobsView gather(const Scene& at, std::span<const Index> rows);
-  void tell_changes(const Scene& at);
   void count_area(const Scene& at, std::size_t row);
   void look(const Scene& at);
   void meet(const Scene& at);
@@ -79,25 +68,24 @@ class Start {
   void line_up_growth(const Scene& at, std::size_t row);
   double key(const Scene& at, std::size_t row, double wait) const;
   void scale_guarantees(const Scene& at);
+  void prefer(const Scene& at, std::span<const Index> started, double free);
+  std::span<const Index> limit(Scene& at);
 
-  std::unique_ptr<Epoch> inner_;
-  // By row: the id in the inner epoch, which rises with the start, or kNobody; D_j [s], negative
-  // before the first decision; whether it was told that it does not fit.
-  std::vector<std::int64_t> inner_id_;
+  // By row: when the job started in the order of starts, or 0; D_j [s], negative before the first
+  // decision; whether it was told that it does not fit.
+  std::vector<std::int64_t> turn_;
   std::vector<double> ahead_;
   std::vector<std::uint8_t> told_;
-  bool scaled_ = false;              // guarantees in the inner epoch are scaled down
-  std::vector<std::int64_t> dirty_;  // ids that changed
+  std::int64_t turns_ = 0;
   std::vector<std::int64_t> oversized_;
+  std::vector<Speed> speed_;
   // Sums of one decision, on minima; for waiting jobs the mean seconds, D, the count.
   double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0;
   double mean_ = 0.0, longest_ = 0.0;
   std::size_t waiting_ = 0;
-  std::vector<double> seconds_;  // by row: its time on its minimum
+  // By row: the time on the minimum, and the slots that the job has at least.
+  std::vector<double> seconds_, low_;
   StartLine line_;
-  JobColumns columns_;
-  std::vector<std::int64_t> ids_;
-  std::vector<Kind> kinds_;
   std::vector<Index> rows_;
 };
 
