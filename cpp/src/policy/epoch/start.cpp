@@ -166,22 +166,21 @@ void Start::line_up_growth(const Scene& at, std::size_t row) {
 
 void Start::line_up(const Scene& at) {
   const double share = area_ > 0.0 ? shrinks_ / area_ : 0.0;
-  const double waits = at.jobs.all(Kind::kStretch) ? kStretchPatience : 1.0;
+  const bool first_come = by_arrival(at), sums = as_sum(at) && !first_come;
+  const double waits = !sums ? 0.0 : at.jobs.all(Kind::kStretch) ? kStretchPatience : 1.0;
   const double patience = waits * longest_ / std::max(1.0 / kEndless, 1.0 - kSlack * share);
-  const bool first_come = by_arrival(at);
-  const bool steady = as_sum(at) && at.jobs.all_steady() && !first_come;
+  const bool steady = sums && at.jobs.all_steady();
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
     const double need = least(at, row), time = seconds_[row];
     if (runs(row)) {
       line_.run({need, time});
-      if (steady && waiting_ > 0) line_up_growth(at, row);
+      if (sums && waiting_ > 0) line_up_growth(at, row);
     } else if (need <= at.capacity()) {
       const double arrival = at.jobs.arrival[row], wait = at.now - arrival;
       const double gain = at.jobs.value_of_second(row) / std::max(time, kTiny);
-      const bool overdue = steady && wait >= kOverdue * waits * longest_;
+      const bool overdue = steady && wait > kOverdue * waits * longest_;
       const double place = first_come ? arrival : overdue ? -wait : key(at, row, wait);
-      line_.wait({static_cast<Index>(row), first_come || overdue || wait >= patience, place, need,
-                  time, gain});
+      line_.wait({static_cast<Index>(row), overdue || wait >= patience, place, need, time, gain});
     }
   }
 }

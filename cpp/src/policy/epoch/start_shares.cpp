@@ -12,6 +12,9 @@ namespace {
 constexpr double kPartMoved = 1.0 / 32.0;
 // How much the price of slots rises with each present job (policy/concave).
 constexpr double kPriceRise = 1.5;
+// So many steps are moved between jobs at one decision; the next one goes on. All take 36 ms where
+// 10,000 jobs have exponents, and no time that matters for fewer than 1,000 jobs.
+constexpr int kMostMoved = 1000;
 // A job without a stake counts as this part of the mean stake.
 constexpr double kNoStake = 1e-9;
 // Jobs with deadlines look ahead by this many mean times to end.
@@ -187,16 +190,18 @@ const StartShares::Move* StartShares::first(std::vector<Move>& heap, const Order
 
 // Takes slots back until jobs hold no more than there are, then moves them while a job gains.
 void StartShares::climb(const Scene& at) {
-  while (true) {
+  for (int moved = 0;;) {
     const Move* up = free_ < 0.0 ? nullptr : first(ups_, helps_most);
     if (up != nullptr && free_ > 0.0) {
       move(at, up->row, up->slots + std::min(known_[up->row].more, free_));
       continue;
     }
     const Move* down = first(downs_, costs_least);
-    const bool gains = up != nullptr && down != nullptr && down->row != up->row &&
+    const bool gains = moved < kMostMoved && up != nullptr && down != nullptr &&
+                       down->row != up->row &&
                        up->gain > down->gain + kAmple * std::fabs(down->gain);
     if (down == nullptr || !(gains || free_ < 0.0)) return;
+    moved += gains ? 1 : 0;
     const double step = known_[down->row].less;
     move(at, down->row, down->slots - (gains ? step : std::min(step, -free_)));
   }
