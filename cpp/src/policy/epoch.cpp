@@ -314,6 +314,7 @@ void Epoch::decide_at(double now, double held) {
   moves_.begin(at_);
   choose_key_rule(at_, keys_);
   by_key_ = false;
+  if (start_) start_jobs();
   choose();
   moves_.settle(at_);
   at_.grants.end([this](Index row, std::int64_t before) {
@@ -324,13 +325,15 @@ void Epoch::decide_at(double now, double held) {
   programs_.note_work(at_.jobs);
 }
 
+// Starts and stops jobs with a start condition.
+void Epoch::start_jobs() {
+  for (const Index row : start_->decide(at_)) {
+    if (keys_) keys_->changed(at_, row);
+  }
+}
+
 // The first rule that can decide.
 void Epoch::choose() {
-  if (start_) {
-    for (const Index row : start_->decide(at_)) {
-      if (keys_) keys_->changed(at_, row);
-    }
-  }
   if (at_.slots == 0) {
     rule_ = "no slots";
     decide_nothing();

@@ -160,6 +160,7 @@ class alignas(kLine) Epoch {
   void check_come(double now) const;
   void recall_whole();
   void begin_start();
+  void start_jobs();
   void refresh(std::size_t row);
   void choose();
   void decide_nothing();
