@@ -26,7 +26,7 @@ TEST(rows_follow_their_ids) {
         }
         table.append({{zero, one, never, work, {offset, {}, {}}}, work, low, high}, {},
                      step % 2 == 0 ? Kind::kResponse : Kind::kStretch, 0.0);
-        for (std::size_t row = 0; row < table.rows(); ++row) table.limit(row, 9, false);
+        for (std::size_t row = 0; row < table.rows(); ++row) table.limit(row, 9, 1.0);
         std::vector<std::int64_t> gone;
         for (const std::int64_t id : known) {
           if (chance(random, 0.2)) gone.push_back(id);

@@ -178,9 +178,9 @@ void Start::line_up(const Scene& at) {
     } else if (need <= at.capacity()) {
       const double arrival = at.jobs.arrival[row], wait = at.now - arrival;
       const double gain = at.jobs.value_of_second(row) / std::max(time, kTiny);
-      const bool overdue = steady && wait > kOverdue * waits * longest_;
+      const bool overdue = steady && wait > kOverdue * patience;
       const double place = first_come ? arrival : overdue ? -wait : key(at, row, wait);
-      line_.wait({static_cast<Index>(row), overdue || wait >= patience, place, need, time, gain});
+      line_.wait({static_cast<Index>(row), wait >= patience, place, need, time, gain});
     }
   }
 }

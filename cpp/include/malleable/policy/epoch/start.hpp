@@ -17,8 +17,8 @@
 // longest wait of first come, first served. Ageing alone lets wide jobs wait too long, because
 // narrow jobs fit before them. So for sums a job may have a reservation after a wait of D; later if
 // much of the work can shrink, because then slots are found anyway. If penalties rise with each
-// second, jobs that have waited 1.4 D go first, the oldest before the others, with a reservation.
-// In the other orders a job may have a reservation at once.
+// second, jobs that have waited 1.4 times as long go first, the oldest before the others, with a
+// reservation. In the other orders a job may have a reservation at once.
 //
 // O(J); O(J log J) if many jobs start at once.
 #pragma once
