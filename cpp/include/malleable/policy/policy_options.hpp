@@ -65,9 +65,10 @@ struct PolicyOptions {
                  "which job stands first in the queue of jobs that wait. `arrival`: the oldest. "
                  "`sjf`: the shortest requested time. `area`: the least requested time times "
                  "slots. `wfp3`: the largest (wait / requested time)^3 times slots. `unicef`: the "
-                 "largest wait / (requested time times log2 of slots). `f1`: short jobs on few "
-                 "slots, early jobs before late jobs. `multifactor`: age, size and the user's fair "
-                 "share count equally. Ties go to the older job",
+                 "largest wait / (requested time times log2 of slots). `f1`: the least "
+                 "log10(requested time) times slots + 870 log10(seconds from the first arrival to "
+                 "its own, plus 1). `multifactor`: age, size and the user's fair share count "
+                 "equally. Ties go to the older job",
                  kQueueOrders},
           self.order);
     visit(Option{"pool_minimum", 0.0, 1.0, "", "auto, flex, fair, wdeq",

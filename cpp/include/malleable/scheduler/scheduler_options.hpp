@@ -34,9 +34,9 @@ struct SchedulerOptions : PolicyOptions {
     visit(Option{"slow_start", 0.0, 1.0, "", "",
                  "reduce tasks of a job may start when this part of its maps has finished. If a "
                  "reduce task starts before the last map has finished, it holds its slot while it "
-                 "waits for the maps. none: they start when all maps have finished. With `learn` "
-                 "they may then start earlier, if the last maps will probably finish before a "
-                 "reduce task has copied what is there"},
+                 "waits for the maps. none: without `learn`, reduce tasks start when all maps have "
+                 "finished. With `learn` they may start earlier: when the last maps will probably "
+                 "finish while a reduce task still copies what is there"},
           self.slow_start);
     visit(flag("take_back", "",
                "true (the default of simulations): running tasks can be ended. A backup task is "
