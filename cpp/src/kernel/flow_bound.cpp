@@ -280,7 +280,7 @@ void FlowBound::serve(const Penalties& penalties, bool by_left, std::span<double
 
 void FlowBound::ends_by_work_left(const Penalties& penalties, std::span<double> end) {
   point_.resize(problem_->flows());
-  serve(penalties, true, point_, end);
+  serve(penalties, /*by_left=*/true, point_, end);
 }
 
 // The same for linear penalties and flows that arrive later.
@@ -289,7 +289,7 @@ double FlowBound::released_bound(const Penalties& penalties) {
   const std::size_t f = problem_->flows();
   point_.resize(f);
   at_.resize(f);
-  serve(penalties, false, point_, at_);
+  serve(penalties, /*by_left=*/false, point_, at_);
   double bound = 0.0, rising = 0.0;
   for (std::size_t j = 0; j < f; ++j) {
     if (problem_->volume[j] == 0.0) {

@@ -36,7 +36,7 @@ MarginalGains::Step MarginalGains::next(const Ask& ask, std::size_t k) const {
     const auto corner = std::upper_bound(own.slots.begin(), own.slots.end(), has);
     if (corner == own.slots.end()) return {};
     const double rate = own.rate[static_cast<std::size_t>(corner - own.slots.begin())];
-    return step(*corner, rate - speedup_.at(row, has), true);
+    return step(*corner, rate - speedup_.at(row, has), /*whole=*/true);
   }
   const bool gang = ask.jobs.gang && has == 0.0;
   const double p = speedup_.power(row);

@@ -240,7 +240,7 @@ double TaskEstimates::seconds(Phase p, const LogMean& of) const {
 void TaskEstimates::show(Phase p, Shown& shown, const Stated& stated, const LogMean& now) {
   hide(p, shown);
   shown = {true, stated, now.mean + above(p)};
-  group_[p].open(stated.group, shown.log, true);
+  group_[p].open(stated.group, shown.log, /*more=*/true);
   if (stated.seconds > 0.0) {
     errors_[p].open(static_cast<std::int64_t>(stated.user), shown.log - log_of_task(stated.seconds),
                     true);
@@ -250,7 +250,7 @@ void TaskEstimates::show(Phase p, Shown& shown, const Stated& stated, const LogM
 void TaskEstimates::hide(Phase p, Shown& shown) {
   if (!std::exchange(shown.is, false)) return;
   const Stated& stated = shown.stated;
-  group_[p].open(stated.group, shown.log, false);
+  group_[p].open(stated.group, shown.log, /*more=*/false);
   if (stated.seconds > 0.0) {
     errors_[p].open(static_cast<std::int64_t>(stated.user), shown.log - log_of_task(stated.seconds),
                     false);
@@ -375,8 +375,8 @@ void TaskEstimates::recall(const History& history) {
   std::vector<SpeedupPosterior::Likelihood> likelihoods;
   const auto read_next = [&](auto numbers) {
     SpeedupPosterior::Likelihood& own = likelihoods.emplace_back();
-    own.tasks = checked(*numbers++, false);
-    for (double& log : own.logs) log = checked(*numbers++, true);
+    own.tasks = checked(*numbers++, /*any=*/false);
+    for (double& log : own.logs) log = checked(*numbers++, /*any=*/true);
   };
   read_next(next);
   const std::size_t programs = rows_of(history.speedups, kOfSpeedup, "a program's speedup");
@@ -396,12 +396,12 @@ void TaskEstimates::recall(const History& history) {
     Groups& groups = read.group_[p];
     groups.of.clear();
     groups.latest.clear();
-    for (const auto& [n, mean, last] : rows(history.runs[p], "a program", true)) {
+    for (const auto& [n, mean, last] : rows(history.runs[p], "a program", /*any=*/true)) {
       groups.of.push_back({{n, mean, 0.0}, {}});
       groups.latest.push_back({std::min(n, kLatest), last, 0.0});
     }
     read.errors_[p].of.clear();
-    for (const Logs& own : rows(history.errors[p], "a user", false)) {
+    for (const Logs& own : rows(history.errors[p], "a user", /*any=*/false)) {
       read.errors_[p].of.push_back({own, {}});
     }
     if (read.errors_[p].of.empty()) read.errors_[p].of.resize(1);

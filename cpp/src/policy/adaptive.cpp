@@ -71,7 +71,7 @@ void Adaptive::add_slots(Index node, int pool, std::int64_t more) {
 void Adaptive::arrived(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
                        std::span<const double> seconds) {
   estimates_.arrived(job_class, now, users_[user].minimum > 0.0, tasks, seconds);
-  match(now, false);
+  match(now, /*always=*/false);
 }
 
 void Adaptive::add_job(Index job, Index job_class, Index user) {
@@ -214,10 +214,10 @@ Index Adaptive::choose_on(Index resource, int pool, double now) const {
   if (oldest == kNone) return kNone;
   if (now >= overdue(pool)) return oldest;
   Index job = kNone;
-  if (any_minimum_) job = ask(true, matching_[0].set[resource], pool);
-  if (job == kNone && options_.fallback && any_minimum_) job = ask(true, all_, pool);
-  if (job == kNone) job = ask(false, matching_[1].set[resource], pool);
-  if (job == kNone && options_.fallback) job = ask(false, all_, pool);
+  if (any_minimum_) job = ask(/*minimum=*/true, matching_[0].set[resource], pool);
+  if (job == kNone && options_.fallback && any_minimum_) job = ask(/*minimum=*/true, all_, pool);
+  if (job == kNone) job = ask(/*minimum=*/false, matching_[1].set[resource], pool);
+  if (job == kNone && options_.fallback) job = ask(/*minimum=*/false, all_, pool);
   return job;
 }
 

@@ -98,7 +98,7 @@ void Asrpt::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
 
 void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                    bool fresh, std::vector<SlottedGrant>& grants) {
-  idle = grant(jobs, machines, idle, fresh, false, grants);
+  idle = grant(jobs, machines, idle, fresh, /*unlocking=*/false, grants);
   if (idle > 0) {
     reduces_.visit_in_order([&](const IndexedHeap::Entry& entry) {
       const std::int64_t tasks = std::min(jobs[entry.item].ready, idle);

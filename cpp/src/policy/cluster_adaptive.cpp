@@ -139,7 +139,7 @@ void ClusterAdaptive::slots_changed(const ClusterState&, Index node, int pool, s
 void ClusterAdaptive::solve_what_failed(double now) {
   if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
   if (!unsolved_) return;
-  scheduler_->match(now, true);
+  scheduler_->match(now, /*always=*/true);
   unsolved_ = false;
 }
 

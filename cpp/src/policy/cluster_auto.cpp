@@ -18,7 +18,8 @@ ClusterFlowOptions flow_options(const EpochOptions& options, bool by_user) {
 }  // namespace
 
 ClusterAuto::ClusterAuto(const EpochOptions& options, bool by_user)
-    : jobs_(options, false, by_user, 0.0, true), flows_(flow_options(options, by_user)) {}
+    : jobs_(options, /*at_least_one=*/false, by_user, /*pool_minimum=*/0.0, /*asks=*/true),
+      flows_(flow_options(options, by_user)) {}
 
 void ClusterAuto::begin(const ClusterState& state) {
   by_flow_ = watches_ = false;

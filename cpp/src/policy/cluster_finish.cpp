@@ -295,8 +295,8 @@ ClusterPolicy::Choice ClusterFinish::choose(const ClusterState& state, Index nod
   ahead_.assign(example_.size(), 0.0);
   list_free(state, node, pool);
   const Places* needy = below_minimum(state, pool);
-  if (needy == nullptr) return best_of(state, order_[pool], pool, false);
-  const Choice found = best_of(state, *needy, pool, true);
+  if (needy == nullptr) return best_of(state, order_[pool], pool, /*needy=*/false);
+  const Choice found = best_of(state, *needy, pool, /*needy=*/true);
   if (found.job != kNone) return found;
   const Index job = needy->begin()->second;
   const Phase p = next_phase(state, job, pool);

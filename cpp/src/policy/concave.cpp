@@ -322,13 +322,13 @@ void Concave::try_all(const Task& task, const Penalties& penalties, Tries& tries
   flex_.own_order(relaxed_, penalties, task.aggregate, order);
   const double p = mean_exponent(task);
   for (const double steep : {p, p / 2.0, (1.0 + p) / 2.0, 1.0}) {
-    consider({{}, order, share_exponent(steep), false, {}});
+    consider({{}, order, share_exponent(steep), /*weighted=*/false, {}});
     if (penalties.linear() && steep < kNearlyLinear) {
-      consider({{}, order, share_exponent(steep), true, {}});
+      consider({{}, order, share_exponent(steep), /*weighted=*/true, {}});
     }
   }
   consider({});
-  Choice fixed{{}, std::move(order), kInfinity, false, {}};
+  Choice fixed{.share = {}, .order = std::move(order), .value = {}};
   fixed_slots(task, penalties, fixed);
   consider(std::move(fixed));
 }
@@ -434,11 +434,11 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
     plan.lower_bound = 0.0;
     return;
   }
-  prepare(task, true);
+  prepare(task, /*for_bound=*/true);
   Choice best;
   if (task.policy != EpochPolicy::kFlex) {
     by_policy(task, best);
-    finish(task, best, true, plan);
+    finish(task, best, /*detail=*/true, plan);
     return;
   }
   Task goal = task;
@@ -459,14 +459,14 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
           late});
   plan.candidates = tried;
   if (late) plan.status = Status::kTruncated;
-  finish(task, best, true, plan);
+  finish(task, best, /*detail=*/true, plan);
 }
 
 // Slots for now; `beside` has the limits of this decision. Jobs that hold more than their minimum
 // have shares larger by `hysteresis`.
 void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
                      std::span<const std::int64_t> held, std::span<double> slots) {
-  prepare(task, false);
+  prepare(task, /*for_bound=*/false);
   by_policy(task, choice_);
   const std::size_t n = task.problem.size();
   if (hysteresis > 0.0) {
@@ -485,7 +485,7 @@ void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
 
 void Concave::plan_decided(const Task& task, bool detail, Plan& plan) {
   plan = Plan{};
-  prepare(task, true);
+  prepare(task, /*for_bound=*/true);
   finish(task, choice_, detail, plan);
 }
 

@@ -215,7 +215,8 @@ bool Flex::meet_deadlines(const Problem& problem, const Penalties& penalties, Ag
   filled.candidates = plan.candidates;
   // Keep the bound, and the start and end of jobs without work, which water-filling does not set.
   filled.lower_bound = plan.lower_bound;
-  finish_plan(problem, strict_.finite(), aggregate, completion, lower_bound_, filled, false);
+  finish_plan(problem, strict_.finite(), aggregate, completion, lower_bound_, filled,
+              /*quick_bound=*/false);
   plan = std::move(filled);
   return true;
 }
@@ -253,12 +254,12 @@ void Flex::plan_strict_order(const Problem& problem, const Penalties& penalties,
                              Aggregate aggregate, Plan& plan) {
   std::vector<Index> order(problem.size());
   own_order(problem, penalties, aggregate, order);
-  plan_order(problem, penalties, aggregate, order, true, plan);
+  plan_order(problem, penalties, aggregate, order, /*detail=*/true, plan);
   if (plan.status != Status::kUnmet || !study_deadlines(problem, penalties, strict_)) return;
   if (deadlines_impossible(problem, strict_, demand_bound_)) return;
   meet_deadlines(problem, penalties, aggregate, plan);
-  strict_.settle(penalties, aggregate, plan.completion, false, plan.value, plan.lower_bound,
-                 plan.status);
+  strict_.settle(penalties, aggregate, plan.completion, /*impossible=*/false, plan.value,
+                 plan.lower_bound, plan.status);
 }
 
 // Packs an order and inserts it among the others by score. An order is given up once it is worse
@@ -361,7 +362,7 @@ void Flex::search(const Task& task) {
   pack_best(problem);
   if (plan.lower_bound == -kInfinity) {
     plan.lower_bound = lower_bound_.run(problem, penalties, aggregate, completion_,
-                                        scores_[0].value, false, earliest_);
+                                        scores_[0].value, /*quick=*/false, earliest_);
   }
   if (reaches(scores_[0].value, plan.lower_bound, aggregate)) return;
   Score best = scores_[0];

@@ -202,7 +202,7 @@ void Flex::try_points(const Task& task) {
     for (const double spare : {spare_slots(n), 0.0}) {
       if (spare == 0.0 && n > kManyStepped) break;
       if (over(task)) return;
-      orders_.set_by(problem, task.penalties, asks, spare, true, order, task.late);
+      orders_.set_by(problem, task.penalties, asks, spare, /*at_once=*/true, order, task.late);
       consider_set(task, order);
     }
   }
@@ -222,8 +222,8 @@ void Flex::vary_sets(const Task& task, std::vector<DueAsk> best) {
       ask.key *= std::exp(kVariation * (2.0 * part - 1.0));
     }
     const Score before = scores_[0];
-    orders_.set_by(task.problem, task.penalties, asks, k % 2 == 0 ? 0.0 : spare_slots(n), true,
-                   order, task.late);
+    orders_.set_by(task.problem, task.penalties, asks, k % 2 == 0 ? 0.0 : spare_slots(n),
+                   /*at_once=*/true, order, task.late);
     consider_set(task, order);
     if (OrderSearch::better(scores_[0], before)) best = std::move(asks);
   }
@@ -236,11 +236,12 @@ void Flex::try_prices(const Task& task) {
   std::vector<Index> order(n);
   pack_best(problem);
   if (!prices_.begin(problem, task.penalties, earliest_, completion_,
-                     LagrangianBound::times(n, true))) {
+                     LagrangianBound::times(n, /*quick=*/true))) {
     return;
   }
   double& bound = task.plan.lower_bound;
-  bound = std::max(bound, prices_.improve(scores_[0].value, LagrangianBound::steps(n, true)));
+  bound =
+      std::max(bound, prices_.improve(scores_[0].value, LagrangianBound::steps(n, /*quick=*/true)));
   orders_.by_due(problem, prices_.average(), order);
   consider(order);
   if (!any_rises(task.penalties)) {

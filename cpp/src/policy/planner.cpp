@@ -40,7 +40,7 @@ void Planner::plan(const JobsView& jobs, const Penalties& penalties, const Reque
       std::vector<Index> order(jobs.size());
       sorter_.sort(problem_.work, order);
       plan = Plan{};
-      flex_.plan_order(problem_, penalties, request.aggregate, order, true, plan);
+      flex_.plan_order(problem_, penalties, request.aggregate, order, /*detail=*/true, plan);
       break;
     }
     case EpochPolicy::kFlex:

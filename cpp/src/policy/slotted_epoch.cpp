@@ -38,7 +38,7 @@ SlottedEpoch::SlottedEpoch(std::int64_t slots, double step_seconds, const std::s
     : slots_(slots),
       step_seconds_(step_seconds),
       policy_name_(policy),
-      policy_(make_slotted_policy(policy, false)) {
+      policy_(make_slotted_policy(policy, /*preemptive=*/false)) {
   check_slots(slots);
   clock_.set(period);
   check_amount("step_seconds", step_seconds, kRateRange);
@@ -253,7 +253,7 @@ void SlottedEpoch::write_grant(const SlottedGrant& grant, const AssignedSlots<1>
 
 void SlottedEpoch::state(State& s) {
   s(policy_name_);
-  if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
+  if (s.reading()) policy_ = make_slotted_policy(policy_name_, /*preemptive=*/false);
   policy_->state(s);
   s(slots_, step_seconds_, clock_, jobs_, map_task_, origin_, now_, sequence_, running_, passed_,
     stands_, shown_, order_);

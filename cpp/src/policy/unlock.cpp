@@ -23,7 +23,7 @@ void Unlock::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) 
 
 void Unlock::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                     bool fresh, std::vector<SlottedGrant>& grants) {
-  idle = grant(jobs, machines, idle, fresh, true, grants);
+  idle = grant(jobs, machines, idle, fresh, /*unlocking=*/true, grants);
   if (idle > 0) {
     order_.visit_in_order([&](const IndexedHeap::Entry& entry) {
       const SlottedJob& job = jobs[entry.item];

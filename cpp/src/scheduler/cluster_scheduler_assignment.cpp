@@ -419,12 +419,14 @@ bool ClusterScheduler::offer_to_first(Index node, int pool, bool first,
 bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& starts) {
   if (gathering_[pool].job != kNone && hold_slot(node, pool, starts)) return true;
   settle_places(pool);
-  if (style_ != ClusterPolicy::Style::kNode) return offer_to_first(node, pool, false, starts);
+  if (style_ != ClusterPolicy::Style::kNode)
+    return offer_to_first(node, pool, /*first=*/false, starts);
   // A job that has aged, or lost a part of a gang, goes before the policy's choice.
   const IndexedHeap& waiting = waiting_[pool];
   const bool first =
       !waiting.empty() && waiting.top_key() == -kNoTarget && waiting.top() != gathering_[pool].job;
-  return first ? offer_to_first(node, pool, true, starts) : offer_to_chosen(node, pool, starts);
+  return first ? offer_to_first(node, pool, /*first=*/true, starts)
+               : offer_to_chosen(node, pool, starts);
 }
 
 // Offers every free slot once, in the order in which they became free.

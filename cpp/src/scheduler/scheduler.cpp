@@ -497,7 +497,7 @@ void Scheduler::finish(std::span<const std::int64_t> ids, double now) {
   check_time("now", now);
   const auto rows = rows_of(ids);
   advance(now);
-  for (const Index row : rows) leave(row, true);
+  for (const Index row : rows) leave(row, /*finished=*/true);
 }
 
 void Scheduler::remove(std::span<const std::int64_t> ids, double now) {
@@ -505,7 +505,7 @@ void Scheduler::remove(std::span<const std::int64_t> ids, double now) {
   const auto rows = rows_of(ids);
   advance(now);
   for (const Index row : rows) {
-    if (!jobs_[row].gone) leave(row, false);
+    if (!jobs_[row].gone) leave(row, /*finished=*/false);
   }
 }
 

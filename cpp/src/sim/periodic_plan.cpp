@@ -97,11 +97,11 @@ Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
   const auto value = [&](const PeriodicLoop& loop) {
     return evaluate(penalties, request.epoch.aggregate, loop.completion());
   };
-  PeriodicLoop best = looped(true);
+  PeriodicLoop best = looped(/*expects=*/true);
   // Only prices of slot-periods depend on jobs to come.
   if (period > 0.0 && request.epoch.policy == EpochPolicy::kFlex &&
       request.epoch.aggregate == Aggregate::kSum) {
-    PeriodicLoop alone = looped(false);
+    PeriodicLoop alone = looped(/*expects=*/false);
     if (value(alone) < value(best)) best = std::move(alone);
   }
   return plan_of(best, jobs, jobs.arrival, penalties, request.epoch, request.slots, request.now,
@@ -109,13 +109,13 @@ Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
 }
 
 Plan plan_decided(Epoch& epoch, const std::function<void()>& poll) {
-  return epoch.looped() ? follow(epoch, poll, false) : epoch.plan();
+  return epoch.looped() ? follow(epoch, poll, /*quick=*/false) : epoch.plan();
 }
 
 std::optional<Epoch::Assessment> assess_decided(Epoch& epoch, const std::function<void()>& poll) {
   if (!epoch.looped()) return epoch.assess();
   if (epoch.size() > kMostAssessed) return std::nullopt;
-  const Plan plan = follow(epoch, poll, true);
+  const Plan plan = follow(epoch, poll, /*quick=*/true);
   return Epoch::Assessment{plan.value, plan.lower_bound};
 }
 

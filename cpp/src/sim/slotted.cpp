@@ -173,7 +173,7 @@ void SlottedSim::step() {
   grants_.clear();
   ++totals_.decisions;
   pass_steps(step_ - 1);
-  policy_->decide(jobs_, options_.machines, idle_, true, grants_);
+  policy_->decide(jobs_, options_.machines, idle_, /*fresh=*/true, grants_);
   passed_ = step_;
   spare_ = idle_;
   polled_ += static_cast<std::int64_t>(grants_.size()) / 16;
@@ -263,7 +263,7 @@ void SlottedSim::end_tasks() {
 
 void SlottedSim::finish(Index row) {
   record(truth_[row], step_);
-  policy_->leave(jobs_, row, false);
+  policy_->leave(jobs_, row, /*cancelled=*/false);
   jobs_[row] = {};
   free_.push_back(row);
   --live_;

@@ -470,7 +470,7 @@ const std::vector<TandemQueue::Service>& TandemQueue::decide() {
 
 // How long the service stays unchanged, at most `most`.
 TandemQueue::Step TandemQueue::next_step(double most) {
-  Step step{most, false, 0.0, 0.0};
+  Step step{.seconds = most, .event = false, .map_used = 0.0, .shuffle_used = 0.0};
   const auto end = [&](double next) {
     step.seconds = next;
     step.event = true;

@@ -56,7 +56,7 @@ class LeastGain {
   // expected wins that count as seen before the first backup task
   static constexpr double kBefore = 5.0;
 
-  double wins_ = 0.0, expected_ = 0.0;
+  double wins_ = 0.0, expected_ = 0.0;  // backup tasks that ended first, and how many should have
 };
 
 }  // namespace malleable

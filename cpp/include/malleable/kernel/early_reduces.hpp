@@ -40,8 +40,8 @@ class CopySeconds {
  private:
   static constexpr std::size_t kKept = 64, kLeast = 3;
 
-  std::array<double, kKept> last_{};
-  std::uint64_t count_ = 0;
+  std::array<double, kKept> last_{};  // seconds of the last jobs, a ring
+  std::uint64_t count_ = 0;           // jobs learnt from
   double low_ = 0.0, most_ = 0.0;
 };
 

@@ -164,7 +164,7 @@ class FlowBound {
   // By flow, from now: deadlines, work left, time left beyond that of one job, largest rates,
   // starting points and earliest ends of bounds.
   std::vector<double> due_, level_due_, work_, shift_, high_, point_, earliest_, at_;
-  std::vector<Index> by_release_;
+  std::vector<Index> by_release_;  // flows
   // a heap of present flows: (slope per unit of work, ~flow)
   std::vector<std::pair<double, Index>> here_;
   MeanBusyTime mean_busy_time_;

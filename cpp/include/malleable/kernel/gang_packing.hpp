@@ -37,10 +37,10 @@ class GangPacking {
   const Problem* problem_ = nullptr;
   std::span<const Index> order_;
   Plan* plan_ = nullptr;
-  std::size_t unfinished_ = 0;
+  std::size_t unfinished_ = 0;  // jobs
 
-  std::vector<double> tree_;  // minima of needs over a complete binary tree
-  std::size_t leaves_ = 0;
+  std::vector<double> tree_;                 // minima of needs over a complete binary tree
+  std::size_t leaves_ = 0;                   // of tree_
   std::vector<double> left_, since_, rate_;  // by position: work left at `since_`, slots since then
   std::vector<std::size_t> running_, next_running_, ended_;  // positions, rising
 };

@@ -195,13 +195,14 @@ class MinCostFlow {
   void read_out(std::span<const double> volume, std::span<const double> room);
 
   const CellCosts* costs_ = nullptr;
+  // The caller's cells are fine; a level joins `stride_` of them, whose time is the middle one's.
   std::span<const double> fine_time_;
   std::size_t fine_cells_ = 0, cells_ = 0, flows_ = 0, stride_ = 1, middle_ = 0;
   std::vector<double> volume_, fine_demand_;
   std::vector<double> time_, demand_, price_;  // of the level
   std::vector<Row> rows_;
-  std::vector<double> dense_;  // flow x cell -> cost, for small levels only
-  std::size_t dense_stride_ = 0;
+  std::vector<double> dense_;        // flow x cell -> cost, for small levels only
+  std::size_t dense_stride_ = 0;     // cells of a row of dense_; 0: none
   std::vector<double> least_price_;  // least price of each kStretch cells
   std::vector<Index> stale_;         // stretches whose prices have changed
   std::vector<std::uint8_t> is_stale_;
@@ -217,14 +218,14 @@ class MinCostFlow {
   std::vector<Index> component_, degree_, stack_, reached_, arc_offset_, arc_node_;
   std::vector<double> arc_amount_, key_;
   std::vector<Index> by_key_;
-  std::vector<Index> hot_, next_hot_;  // flows to be priced
+  std::vector<Index> hot_, next_hot_;  // flows to be priced now, and in the next round
   std::vector<Candidate> candidates_;
   Assignment assignment_;
   std::vector<double> potential_;
   double value_ = 0.0, bound_ = 0.0;  // cost of the flow, and a lower bound of any
   std::uint64_t pivots_ = 0, rounds_ = 0, last_pivot_ = 0, last_round_ = 0;
   const std::function<bool()>* late_ = nullptr;
-  bool complete_ = true;
+  bool complete_ = true;  // the optimum was found
 };
 
 }  // namespace malleable

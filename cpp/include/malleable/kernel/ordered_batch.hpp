@@ -38,11 +38,11 @@ class OrderedBatch {
   void end_first();
   double map_one(Index job, double map, std::span<const double> shuffle);
 
-  std::span<const Index> place_;
+  std::span<const Index> place_;  // by job: place in the order of shuffles
   std::span<double> completion_;
-  double now_ = 0.0, total_ = 0.0;
+  double now_ = 0.0, total_ = 0.0;                // total_: sum of completions
   std::vector<std::pair<Index, Index>> waiting_;  // (place, job): a heap, the first in order on top
-  std::vector<double> buffer_;
+  std::vector<double> buffer_;                    // by job: mapped work that is not shuffled yet
 };
 
 }  // namespace malleable

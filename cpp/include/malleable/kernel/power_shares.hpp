@@ -142,11 +142,12 @@ class PowerShares {
     }
   }
 
+  // By rank: parts if all exponents are alike; parts; slots that a row still lacks.
   std::vector<double> by_rank_, parts_, rest_;
   std::vector<double> low_;    // minima of the rows from here on
   std::vector<double> first_;  // what a part must reach for a first slot
-  double q_ = -1.0;
-  bool alike_ = true;
+  double q_ = -1.0;            // the power that by_rank_ is for
+  bool alike_ = true;          // all rows have one exponent
 };
 
 }  // namespace malleable

@@ -73,8 +73,8 @@ class SpeedupPosterior {
   std::vector<Program> programs_;  // the first one: jobs without a program
   // Sums over programs with samples: of their chances, and of their chances by weight.
   SpeedupCurve sum_{}, weighted_{};
-  double shown_ = 0.0, weight_ = 0.0;
-  SpeedupCurve other_{}, any_{};  // chances of a program without samples, and of any program
+  double shown_ = 0.0, weight_ = 0.0;  // programs with samples, and the sum of their weights
+  SpeedupCurve other_{}, any_{};       // chances of a program without samples, and of any program
 };
 
 }  // namespace malleable

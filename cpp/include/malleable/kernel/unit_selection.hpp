@@ -39,7 +39,7 @@ class ClosedForm {
   // Slots of the jobs from `first` on, if every unit priced at most x is bought.
   void counts(double x, std::size_t first, std::span<double> out) const;
   double price(std::size_t j, double s) const { return s * (s + 1.0) / scale_[j]; }
-  double dearest() const { return 1e300; }
+  double dearest() const { return 1e300; }  // no price is above it
 
  private:
   std::span<const double> scale_, low_, high_;

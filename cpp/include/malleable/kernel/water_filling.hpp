@@ -52,9 +52,10 @@ class WaterFilling {
   void share_again(Schedule& run, std::span<const double> weight);
   void list_growing(const Schedule& run);
 
+  // Jobs that may have slots; that are left; whose slots changed.
   std::vector<Index> active_, unfinished_, changed_;
   IndexedHeap ends_, growing_;  // jobs by end; by slots, jobs that could use one more
-  std::vector<double> low_;
+  std::vector<double> low_;     // by job: minima
   std::vector<Share> shares_;
   double level_ = 0.0;  // start of the next search, because levels only rise while jobs leave
 };

@@ -28,6 +28,7 @@ class WrapAround {
  private:
   void add_piece(Index job, double from, double to, double slots, Pieces& out);
 
+  // Jobs of a flow by the pseudo-job with which they begin; jobs that the present one has.
   std::vector<Index> entering_, running_;
   std::vector<std::size_t> last_;  // job -> its latest piece + 1
 };

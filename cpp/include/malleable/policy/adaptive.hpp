@@ -203,21 +203,21 @@ class Adaptive {
   Ring& ring(Index job_class);
 
   std::vector<AdaptiveResource> resources_;
-  std::vector<Index> resource_;
+  std::vector<Index> resource_;         // by node
   std::vector<std::int64_t> slots_[2];  // by node
-  bool generic_;
+  bool generic_;                        // slots run maps and reduces alike
   AdaptiveOptions options_;
   ClassMatcher matcher_;
   ClassEstimates estimates_;
   std::vector<User> users_;
   std::vector<Job> jobs_;
-  std::int64_t sequence_ = 0;  // of the next job
-  bool any_minimum_ = false;
+  std::int64_t sequence_ = 0;                                      // of the next job
+  bool any_minimum_ = false;                                       // some user has one
   Index oldest_[2] = {kNone, kNone}, newest_[2] = {kNone, kNone};  // ends of that list, by pool
   std::vector<Index> all_;                                         // classes, all of them
   Matching matching_[2];
   std::vector<double> execution_;  // rates that the matchings are for
-  bool matched_ = false;
+  bool matched_ = false;           // matching_ is there
   std::int64_t solves_ = 0;
   std::vector<Ring> rings_;
 };

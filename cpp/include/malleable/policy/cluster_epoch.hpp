@@ -158,11 +158,12 @@ class ClusterEpoch final : public ClusterPolicy {
 
   EpochOptions options_;
   bool at_least_one_, by_user_;
+  // Decisions of the rule may change with time alone; they do, for these kinds of penalties.
   bool depends_on_time_ = false, time_matters_ = false;
-  bool sizeless_ = false;  // shares need no sizes
-  bool follows_objective_ = false;
-  bool starts_ = false;    // some phase may have a start condition
-  bool restarts_ = false;  // a slot that changes hands costs some job time
+  bool sizeless_ = false;           // shares need no sizes
+  bool follows_objective_ = false;  // the rule decides by the objective
+  bool starts_ = false;             // some phase may have a start condition
+  bool restarts_ = false;           // a slot that changes hands costs some job time
   double pool_minimum_;
   // uses what was learnt; may share slots by size, with these options; with the present jobs
   bool asks_, may_share_ = false, can_share_ = false;
@@ -177,6 +178,7 @@ class ClusterEpoch final : public ClusterPolicy {
   std::vector<Kind> new_kind_;
   // Between users.
   UserShares between_;
+  // By share: slots that its jobs can use; slots that cannot be taken back from started jobs.
   std::vector<double> usable_, started_;
 };
 

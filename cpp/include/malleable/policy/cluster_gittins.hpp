@@ -56,7 +56,7 @@ class ClusterGittins final : public ClusterPolicy {
   bool stale_[2] = {false, false};  // by pool: indices have changed since its last decision
   UserShares between_;
   std::vector<double> rank_[2];  // by_user: by job
-  std::vector<double> usable_;
+  std::vector<double> usable_;   // by user: slots that the user's jobs can use (workspace)
   std::vector<Row> rows_;
 };
 

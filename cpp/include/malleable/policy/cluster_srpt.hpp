@@ -90,7 +90,7 @@ class ClusterSrpt final : public ClusterPolicy {
 
   SrptOptions options_;
   UserShares between_;
-  std::vector<double> usable_;
+  std::vector<double> usable_;  // by user: slots that the user's jobs can use (workspace)
   VirtualCluster virtual_;
   // For answers in slots: the jobs that want slots of a pool, in order.
   IncrementalOrder<Row> order_[2];

@@ -117,6 +117,7 @@ class FlowEpoch {
   FlowPeriodic periodic_;
   ProgramRates rates_;
   FlowGains gains_;
+  // Jobs that may get slots by gains, and the slots that they get.
   std::vector<FlowTable::Job*> gaining_;
   std::vector<double> gained_;
   std::uint64_t version_ = 0;

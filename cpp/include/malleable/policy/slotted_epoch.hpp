@@ -125,8 +125,9 @@ class SlottedEpoch {
   // For a period.
   std::vector<SlottedJob> capped_;
   Problem rest_;
-  std::vector<double> machines_;
+  std::vector<double> machines_;  // by grant
   LeftOverSlots left_over_;
+  // Rows, and their ids, in the order in which they get free machines.
   std::vector<Index> line_;
   std::vector<std::int64_t> order_;
   bool stands_ = false;                     // nothing has changed since the last decision

@@ -493,32 +493,32 @@ class ClusterScheduler {
   std::vector<Index> displaced_[2];
   std::vector<std::uint8_t> is_displaced_[2];
   std::vector<double> value_[2];  // targets or ranks
-  std::vector<Index> moved_;
+  std::vector<Index> moved_;      // jobs whose value a decision changed
   std::vector<ClusterPolicy::Start> chosen_;
-  std::vector<double> old_;
+  std::vector<double> old_;  // their values before
   std::vector<Index> changed_jobs_;
   std::vector<std::uint8_t> has_changed_;
   std::uint64_t arrivals_ = 0;
-  std::vector<std::uint8_t> marked_[2];
-  std::vector<double> starving_[2];     // ageing: by job, the time since which it starves
-  std::vector<std::uint8_t> timed_[2];  // by job: a timer is set for it, or it is overdue
+  std::vector<std::uint8_t> marked_[2];  // by job: it is in state_.changed
+  std::vector<double> starving_[2];      // ageing: by job, the time since which it starves
+  std::vector<std::uint8_t> timed_[2];   // by job: a timer is set for it, or it is overdue
   std::vector<std::uint8_t> aged_[2];  // kFirst: goes first; kHelped: its task that went first runs
   // heap: jobs that starved for long enough, by start of starving
   std::vector<Timer> overdue_[2];
   std::int64_t helped_[2] = {0, 0};  // jobs that aged_ marks
   // slot-seconds of aged jobs, and the time until which they are counted
   double aged_seconds_[2] = {0.0, 0.0}, aged_until_[2] = {0.0, 0.0};
-  std::vector<double> short_[2];  // by job: slots below its target
-  double all_short_[2] = {0.0, 0.0};
-  std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};
+  std::vector<double> short_[2];                          // by job: slots below its target
+  double all_short_[2] = {0.0, 0.0};                      // their sum
+  std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};  // tasks
   std::vector<std::int64_t> user_ready_;
   double last_decision_ = -1.0;  // number of the epoch
   std::size_t by_clock_ = 0;     // decisions in a row without any event between
-  double taken_ = 0.0;
+  double taken_ = 0.0;           // see moved()
   std::int64_t decisions_ = 0;
   Gathering gathering_[2];
-  std::vector<Timer> timers_;  // heap
-  std::vector<Index> skipped_;
+  std::vector<Timer> timers_;           // heap
+  std::vector<Index> skipped_;          // in the present pass: jobs that left slots to others
   std::vector<std::uint64_t> refused_;  // by node: the last pass in which its slot was left
   std::uint64_t passes_ = 0;
   // In the present pass: whether a policy that knows all slots leaves them idle; the entries of the
@@ -530,7 +530,7 @@ class ClusterScheduler {
   JobEstimates estimates_;
   CopySeconds copying_;
   std::vector<Timer> checks_;  // heap: when jobs' maps are looked at again
-  std::vector<double> ages_;
+  std::vector<double> ages_;   // [s] of running maps (workspace)
   // Jobs whose reduce tasks hold slots and wait for maps, none of which is ended before
   // `take_back_after_`; jobs whose reduce tasks may start in slots that no task wants.
   std::vector<Index> early_, candidates_;
@@ -549,7 +549,8 @@ double ClusterScheduler::due(const Event& event) const {
   // Epochs too short for doubles to tell apart do not count.
   if (epoch <= 0.0 || state_.now >= kFinest * epoch) return changed ? state_.now : kInfinity;
   const double next = (last_decision_ + 1.0) * epoch;
-  const double time = next >= state_.now ? next : next_tick(epoch, 0.0, state_.now, false);
+  const double time =
+      next >= state_.now ? next : next_tick(epoch, /*first=*/0.0, state_.now, /*after=*/false);
   constexpr std::size_t kMostByClock = 1'000;  // in a row
   if (changed || by_clock_ < kMostByClock) return time;
   const double then = event();

@@ -262,7 +262,7 @@ class Scheduler {
   std::vector<Flow> flows_;
   std::vector<Index> free_flows_, left_flows_;  // left_flows_: flows of which all jobs left
   std::size_t live_ = 0;                        // jobs that have not left
-  Index next_rank_ = 0;
+  Index next_rank_ = 0;                         // place of the next job in the order of arrivals
   NamedRows named_;
   // Workspace of one call: new ids and rows, jobs that leave, nodes of ended tasks.
   std::vector<std::int64_t> added_, taken_;

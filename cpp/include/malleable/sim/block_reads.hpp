@@ -65,9 +65,9 @@ class BlockReads {
   std::vector<Link> links_;               // disks, links out, links in
   std::vector<Read> reads_;               // by place; a place without a read has the owner kNone
   std::vector<Index> free_;               // places
-  std::vector<std::int64_t> reads_at_;
+  std::vector<std::int64_t> reads_at_;    // by node: reads from its disk
   std::vector<std::pair<double, Index>> levels_;  // a heap: the levels at which links fill up
-  double next_end_ = kInfinity, remote_ = 0.0;
+  double next_end_ = kInfinity, remote_ = 0.0;    // remote_: bytes read from other nodes
 };
 
 }  // namespace malleable

@@ -256,7 +256,7 @@ class ClusterSimulation {
   PhaseClocks clocks_;
   MapOutputs outputs_;
   BlockReads reads_;
-  bool moves_;
+  bool moves_;  // reading a block from another node takes time
   Heartbeats heartbeats_;
   UserWatch users_;
   ClusterTotals totals_;
@@ -268,13 +268,13 @@ class ClusterSimulation {
   std::int64_t lent_[2] = {0, 0};
   std::int64_t in_vain_ = 0;  // of these: beside tasks that have ended already
   LeastGain least_gain_;
-  Index attempts_ = 0;
+  Index attempts_ = 0;  // number of the last backup task
   // times of the last and the next look for backup tasks
   double last_search_ = -kInfinity, next_search_ = kInfinity;
   std::vector<Lone> lone_;
   EventHeap<Event, Earlier> events_;
   std::uint64_t sequence_ = 0;
-  std::vector<std::uint8_t> up_;
+  std::vector<std::uint8_t> up_;  // by node
   std::vector<TaskStart> starts_;
   std::vector<Index> nodes_;
 };

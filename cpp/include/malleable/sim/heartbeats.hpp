@@ -28,7 +28,7 @@ class Heartbeats {
   // The first report of a node after `now`.
   double begin(Index node, double now) {
     beating_[node] = 1;
-    return next_tick(period_, first(node), now, false);
+    return next_tick(period_, first(node), now, /*after=*/false);
   }
   // The node's next report. `delay` [s]: how long jobs wait for nodes with their blocks; `again`:
   // when a policy reconsiders slots that it refused.
@@ -68,9 +68,9 @@ class Heartbeats {
   }
 
   double period_;
-  std::vector<std::uint8_t> beating_;
-  std::size_t fruitless_ = 0;  // heartbeats in a row without a start or any other event
-  double since_ = 0.0;         // time of the first of them
+  std::vector<std::uint8_t> beating_;  // by node: its next heartbeat is an event
+  std::size_t fruitless_ = 0;          // heartbeats in a row without a start or any other event
+  double since_ = 0.0;                 // time of the first of them
 };
 
 }  // namespace malleable

@@ -121,9 +121,9 @@ class PeriodicLoop {
   std::vector<std::int64_t> had_;                          // slots of each job at the last call
   std::vector<double> ready_;  // until when a change keeps it from working
   std::vector<double> left_, start_, completion_, promised_;  // by row: work left; times
-  std::vector<std::size_t> last_piece_;
+  std::vector<std::size_t> last_piece_;                       // by row: its last piece in pieces_
   std::vector<std::int64_t> allocation_;
-  std::vector<Index> order_;
+  std::vector<Index> order_;  // rows in the order of their first starts
   Pieces pieces_;
   Totals totals_;
   // Since the last call: ids that ended, ids that ran, and their work left as the epoch sees it.

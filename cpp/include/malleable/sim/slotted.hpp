@@ -117,7 +117,7 @@ class SlottedSim {
   std::function<void()> poll_;
   std::vector<SlottedJob> jobs_;
   std::vector<Truth> truth_;
-  std::vector<Index> free_;
+  std::vector<Index> free_;    // rows without a job
   std::vector<Index> moving_;  // rows whose work left changes while they wait for more machines
   std::vector<std::vector<Ending>> ring_;  // running tasks by the step of their end, modulo kRing
   std::vector<SlottedGrant> grants_;

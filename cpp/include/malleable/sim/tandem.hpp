@@ -209,14 +209,15 @@ class TandemQueue {
   Class& class_of(const FluidJob& job) { return classes_[split_ && job.shuffle_heavy ? 1 : 0]; }
 
   TandemOptions options_;
+  // Classes are apart; jobs have ranks, not shares; their ranks may change as they work.
   bool split_, ranked_, crossing_;
   TandemTotals totals_;
   std::vector<FluidJob> jobs_;
   std::vector<Place> place_;
   std::vector<Guess> guess_;                            // estimated only
   std::vector<std::pair<double, double>> given_place_;  // kOrder only
-  std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> present_;  // shares: by arrival
+  std::vector<std::uint32_t> free_;                     // rows
+  std::vector<std::uint32_t> present_;                  // shares: by arrival
   std::array<Class, 2> classes_;
   struct Imbalance {
     double value;
@@ -229,7 +230,7 @@ class TandemQueue {
     return !jobs_[entry.row].alive || jobs_[entry.row].id != entry.id;
   }
   std::vector<Service> service_;
-  std::vector<double> limit_;
+  std::vector<double> limit_;  // by service: the most that it can shuffle; 0: settled
   std::function<void()> poll_;
   std::size_t worked_ = 0;  // steps of work since the last poll
 };

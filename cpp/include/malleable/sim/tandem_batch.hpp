@@ -51,6 +51,7 @@ class TandemBatch {
   void move(std::vector<Index>& map_order, std::vector<Index>& shuffle_order);
 
   std::vector<double> map_, shuffle_;
+  // The search's present orders; by job the place in the second.
   std::vector<Index> map_order_, shuffle_order_, place_;
   // Orders of the best plan; a policy makes them until the search finds better ones.
   std::vector<Index> best_map_order_, best_shuffle_order_;
@@ -61,6 +62,7 @@ class TandemBatch {
   std::int64_t tried_ = 0, stale_ = 0;  // candidates; those since the last better one
   std::mt19937_64 random_;
   OrderedBatch evaluate_;
+  // Orders that are tried.
   std::vector<Index> map_trial_, shuffle_trial_;
 };
 

@@ -84,7 +84,7 @@ void InstanceRule::favour_holders(const Scene& at, bool strict) {
   sorter_.sort(rank_, order);
   if (strict) {  // no deadline is given up for a job that holds slots
     Plan held;
-    flex_.plan_order(of.problem, of.penalties, at.options.aggregate, order, true, held);
+    flex_.plan_order(of.problem, of.penalties, at.options.aggregate, order, /*detail=*/true, held);
     if (held.value > planned_->value) {
       order = planned_->order;
       return;
@@ -204,11 +204,11 @@ Plan InstanceRule::plan(const Scene& at) {
   } else if (planned_) {
     plan = *planned_;
   } else if (at.jobs.concave()) {
-    concave_.plan_decided(task(at), true, plan);
+    concave_.plan_decided(task(at), /*detail=*/true, plan);
   } else if (at.shares != Shares::kByOrder) {
     baseline_.water_filling(of.problem, of.penalties, at.options.aggregate, at.weights(), plan);
   } else {
-    plan_in_order(at, true, plan);
+    plan_in_order(at, /*detail=*/true, plan);
   }
   plan.allocation.assign(at.grants.given().begin(), at.grants.given().end());
   return plan;
@@ -222,9 +222,9 @@ InstanceRule::Assessment InstanceRule::assess(const Scene& at) {
   sketch_.start.clear();  // left from an earlier assessment, perhaps of other jobs
   sketch_.pieces.clear();
   if (at.jobs.concave()) {
-    concave_.plan_decided(task(at), false, sketch_);
+    concave_.plan_decided(task(at), /*detail=*/false, sketch_);
   } else {
-    plan_in_order(at, false, sketch_);
+    plan_in_order(at, /*detail=*/false, sketch_);
   }
   return {sketch_.value, sketch_.lower_bound};
 }

@@ -47,6 +47,7 @@ class CostlyMoves {
   // Gives free slots to jobs that then end earlier.
   void fill(const Scene& at);
 
+  // Some change of slots costs a job time; this decision is settled.
   bool costs_ = false, settled_ = false;
   std::vector<std::int64_t> held_, wanted_, slots_;  // before, by the rule, in the end
   std::vector<Move> takers_, givers_;

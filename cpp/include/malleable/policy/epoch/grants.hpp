@@ -84,7 +84,7 @@ class alignas(kLine) Grants {
   LineVector<std::int64_t> winners_, touched_;
   LineVector<Affected> affected_;
   LineVector<Chosen> chosen_;
-  bool all_touched_ = true;
+  bool all_touched_ = true;  // as if all jobs were in touched_
 };
 
 template <typename Visit>

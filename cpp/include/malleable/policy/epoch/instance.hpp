@@ -44,6 +44,7 @@ class Instance {
   SlaColumns sla_;
   SpeedupColumns speedup_;
   RestartColumns restart_;
+  // By row: completion if no work is left; work, with 1 in place of none.
   std::vector<double> ended_, rest_;
   std::vector<std::int64_t> most_;  // maxima with those of jobs without work
 };

@@ -100,9 +100,9 @@ class Promised {
   void bring_forward(const Task& task, std::span<double> slots);
 
   std::vector<Entry> list_;
-  std::int64_t known_ = 0;  // smaller ids have been in the list
-  double began_ = 0.0;      // [s] time of the first decision
-  bool started_ = false;
+  std::int64_t known_ = 0;           // smaller ids have been in the list
+  double began_ = 0.0;               // [s] time of the first decision
+  bool started_ = false;             // a decision has been made
   std::vector<std::int64_t> ended_;  // since the last decision
   std::vector<Arrival> recent_;
   std::vector<Slip> slips_;
@@ -111,6 +111,7 @@ class Promised {
   double over_ = 0.0, late_ = 0.0;
   double all_price_ = 1.0;  // the last price at which all jobs asked for all slots
 
+  // Lambda; the mean price of a slot-second; that of one job behind.
   double lambda_ = 0.0, price_ = 0.0, slot_price_ = 0.0;
   std::vector<double> key_, end_;  // by row: work at the mean price; seconds until the end
   std::vector<Index> row_;         // by place in the list
@@ -119,7 +120,7 @@ class Promised {
   SharedPacking packing_;          // of gangs
   SpeedupHulls hulls_;
   MarginalGains gains_;
-  Problem spare_;
+  Problem spare_;  // the slots that the list leaves idle, and who may have them
   std::vector<double> worth_, value_;
 };
 

@@ -66,7 +66,7 @@ class StartShares {
   std::vector<Known> known_;           // by row
   std::vector<double> slots_, value_;  // by row: slots, and the value of a unit of work
   std::vector<Index> rows_;
-  double free_ = 0.0;
+  double free_ = 0.0;              // slots
   std::vector<Move> ups_, downs_;  // heaps
 };
 
