@@ -386,7 +386,9 @@ def _show_plan(
             coming[row] = work_of(job, after), [p for p in after if len(jobs[p])]
     decider = _decider(slots, how, asked.holds, history=history)
     found = decider.expected(coming, 0.0)
-    expected = [found.get(row, ExpectedEnd(row, 0.0, 0.0, 0.0)) for row in range(len(jobs))]
+    expected = [
+        found.get(row, ExpectedEnd(row, at=0.0, early=0.0, late=0.0)) for row in range(len(jobs))
+    ]
     end = last_end(expected, 0.0)
     result = {"slots": slots, "objective": how[0], "policy": how[1]}
     result |= plain({"end": end.at, "early": end.early, "late": end.late})

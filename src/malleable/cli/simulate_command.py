@@ -50,13 +50,13 @@ class _Model(NamedTuple):
 
 _MODELS = {
     "tandem": _Model(
-        "map and shuffle phases that overlap", "max-srpt,split-srpt,k-lps", "", "column"
+        "map and shuffle phases that overlap", "max-srpt,split-srpt,k-lps", slots="", word="column"
     ),
     "slotted": _Model(
         "map and reduce tasks in steps", "asrpt,unlock,fifo,fair,lrpt", "machines", "column"
     ),
     "cluster": _Model("tasks on slots", "auto,flex,fair,fifo", "cluster", "learn"),
-    "jobs": _Model("malleable jobs in a loop", "flex,fair,fifo", "slots", ""),
+    "jobs": _Model("malleable jobs in a loop", "flex,fair,fifo", "slots", word=""),
 }
 _RIGID = "auto,easy,easy-sjf,conservative,fcfs"
 # arguments of the model ``cluster`` alone

@@ -243,7 +243,7 @@ def open_parts(
 
     def lines() -> Iterator[bytes]:
         for part in parts:
-            with open_bytes(part, None) as (stream, _):
+            with open_bytes(part, max_size=None) as (stream, _):
                 yield from stream
             yield b"\n"  # the part may lack its last line break
 

@@ -558,7 +558,7 @@ def _raised(pickled: bytes | mmap) -> BaseException:
 def _finish(future: Future[Any], pickled: bytes | mmap) -> None:
     try:
         value = pickle.loads(pickled)
-    except BaseException as failed:  # as above
+    except BaseException as failed:  # any error of its class: the loop goes on
         future.finish(None, failed)
     else:
         future.finish(value)

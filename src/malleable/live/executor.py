@@ -283,7 +283,7 @@ class Executor(futures.Executor):
         self._engine, self._threads = engine, threads
         self._how = (initializer, tuple(initargs))  # what each worker runs first
         self._context, self._max_calls = mp_context, max_tasks_per_child
-        self._described = (objective, policy)
+        self._described = (objective, policy)  # as texts
         self._resources = Resources(resources or {})
         capacity = self._resources.capacity
         made = partial(SchedulerDecider, max(1, self._slots), policy, objective, capacity)
@@ -295,7 +295,7 @@ class Executor(futures.Executor):
         self._lock = threading.Lock()
         self._run: CallRun | None = None
         self._calls: CallJob | None = None  # the job of calls without a job
-        self._shut = False
+        self._shut = False  # no more calls are taken
         self._pid = os.getpid()
 
     def __repr__(self) -> str:

@@ -146,6 +146,7 @@ class _Backend:
         if str(getattr(parallel, "pre_dispatch", "")).replace(" ", "") == _AHEAD:
             parallel.pre_dispatch = "all"
         pool = self._executor
+        # Most tasks at once; None: all slots.
         self._most = None if n_jobs < 0 or n_jobs >= pool.slots else n_jobs
         self._threads = self.inner_max_num_threads or max(1, cpu_count() // max(1, pool.slots))
         if not pool.threads:

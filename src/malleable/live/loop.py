@@ -482,7 +482,7 @@ class Loop(Ledger):
         for key, (row, _, _, since, *_) in list(self._running.items()):  # at once, from any thread
             if key in beside:
                 continue
-            known = found.get(row, RunningTasks(row, 0, 0.0, 0.0))
+            known = found.get(row, RunningTasks(row, tasks=0, began=0.0, latest=0.0))
             count = known.tasks + 1
             mean = known.began + (since - known.began) / count
             found[row] = RunningTasks(row, count, mean, max(known.latest, since))

@@ -200,7 +200,7 @@ def _leads_nowhere(path: Path) -> bool:
 
 
 def _is_known(path: Path) -> bool:
-    with open_bytes(path, None) as (stream, _):
+    with open_bytes(path, max_size=None) as (stream, _):
         head = Head(stream.peek())
     return any(format.looks(head) for format in _formats())
 

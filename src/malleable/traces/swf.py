@@ -106,7 +106,10 @@ def _element(job: list[float]) -> Element:
     memory = min(job[9], _MOST_KILOBYTES) * 1024.0 if job[9] > 0.0 else 0.0
     texts = tuple("" if job[k] == -1.0 else f"{job[k]:.0f}" for k in _TEXTS.values())
     numbers = (submit, start, end, end, slots, slots, True, requested, memory, 0.0)
-    return Element("", f"{job[0]:.0f}", f"{job[0]:.0f}", lacking, texts, numbers)
+    number = f"{job[0]:.0f}"
+    return Element(
+        cluster="", job=number, name=number, lacking=lacking, texts=texts, numbers=numbers
+    )
 
 
 def _read(file: File) -> Trace:

@@ -92,7 +92,7 @@ def call(words: Sequence[str], lines: str = "") -> Reply:
         )  # fmt: skip
     except (subprocess.TimeoutExpired, OSError) as error:
         why = getattr(error, "strerror", f"no answer within {TIMEOUT:g} s")
-        return Reply("", f"{words[0]}: {why}", time.monotonic() - began)
+        return Reply(text="", why=f"{words[0]}: {why}", took=time.monotonic() - began)
     said = " ".join(done.stderr.split())[:300]
     why = f"{words[0]}: {said or f'status {done.returncode}'}" if said or done.returncode else ""
     return Reply(done.stdout, why, time.monotonic() - began)

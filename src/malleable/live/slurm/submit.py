@@ -121,7 +121,9 @@ def submit(
     with Journal(path) as journal:
         # Tasks repeat failed attempts themselves, so only the last attempt is reported.
         once = [{key: value for key, value in row.items() if key != "retries"} for row in rows]
-        number = journal.begin(0, "", "", recorded(jobs, once), kind=SUBMITTED)
+        number = journal.begin(
+            slots=0, objective="", policy="", jobs=recorded(jobs, once), kind=SUBMITTED
+        )
         folder = own_output_folder(journal, journal.run(number))
         journal.commit()
     return _submit(engine, jobs, folder, options, cpus)

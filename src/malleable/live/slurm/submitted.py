@@ -56,9 +56,10 @@ class Submission:
         self._run = journal.run(number)
         self._jobs = described_jobs(journal.jobs(number))
         self._tasks = [job.tasks for job in journal.jobs(number)]
+        # [s] since 1970: where the seconds of the run begin
         self._zero = calendar.timegm(time.strptime(self._run.began, "%Y-%m-%dT%H:%M:%SZ"))
         self._folder = output_folder(journal.path, self._run)
-        self._looked = 0.0
+        self._looked = 0.0  # when the queue was last asked
         # Why the queue is not known; empty: it is.
         self.trouble = ""
 
@@ -119,9 +120,11 @@ class Submission:
                     found.append(Attempt(*one, status, began, max(0.0, ended - began), how=how))
                 else:  # an attempt before the last one was lost, and Slurm started the task again
                     how = "lost" if attempt < last else "cancelled"
-                    found.append(Attempt(*one, 1, began, 0.0, how=how, why=_NO_WORD))
+                    found.append(Attempt(*one, status=1, began=began, how=how, why=_NO_WORD))
             if last < 0:
-                found.append(Attempt(row, task, 0, 1, now, 0.0, how="cancelled", why=_NEVER))
+                found.append(
+                    Attempt(row, task, 0, status=1, began=now, how="cancelled", why=_NEVER)
+                )
         return found, begun
 
     def _tries(self, path: Path) -> tuple[dict[int, _Try], bool]:
