@@ -123,6 +123,7 @@ class DemandBound {
   double stretch_ = 1.0;          // and the stretch they were made with
   // penalty of a job at a deadline asked for earlier in this search
   std::vector<double> asked_, paid_;
+  // Places in times_, by time; by place: the job whose deadline that is, if it is one.
   std::vector<Index> order_, owners_;
 };
 

@@ -170,12 +170,12 @@ class FlowBound {
   MeanBusyTime mean_busy_time_;
   Problem jobs_;
   Penalties shifted_;
-  std::vector<std::size_t> option_offset_;
+  std::vector<std::size_t> option_offset_;  // flow -> its first option
   std::vector<Option> options_;
   // Times with a multiplier, the work that fits before each, and the work that each option forces
   // before each.
   std::vector<double> times_, room_, force_, multiplier_, best_multiplier_, gradient_, ends_;
-  std::vector<double> reduced_;
+  std::vector<double> reduced_;  // by option: its price at the multipliers
 };
 
 }  // namespace malleable

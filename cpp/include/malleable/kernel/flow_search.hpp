@@ -78,6 +78,7 @@ class FlowSearch {
   double base_ = 0.0, reach_ = 1.0;
   std::vector<double> least_;  // least penalty of each flow
   std::vector<Index> inside_;  // the jobs of each flow, longest path first
+  // By flow: its rank in the schedule that is made; flows by key; flows that have work.
   std::vector<Index> rank_, by_key_, active_;
   std::vector<double> key_, end_, moved_, target_;  // target_: the deadlines aimed at
   KeySort sorter_;

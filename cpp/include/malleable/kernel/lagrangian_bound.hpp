@@ -86,11 +86,11 @@ class LagrangianBound {
   double evaluate();
 
   const Problem* problem_ = nullptr;
-  double constant_ = 0.0;  // penalties of jobs without work
-  double rounding_ = 0.0;  // by how much rounding may raise the forced work
-  std::vector<double> times_;
+  double constant_ = 0.0;      // penalties of jobs without work
+  double rounding_ = 0.0;      // by how much rounding may raise the forced work
+  std::vector<double> times_;  // with a multiplier
   std::vector<Option> options_;
-  std::vector<std::size_t> offset_;
+  std::vector<std::size_t> offset_;  // job -> its first option
   std::vector<double> low_;  // by job: its minimum; 0 if jobs may also run without it (gangs)
   std::vector<double> multiplier_, best_multiplier_, gradient_, direction_;
   std::vector<double> level_, ramp_;  // differences of the forced work, by time

@@ -31,7 +31,7 @@ class LowerBound {
   MeanBusyTime mean_busy_time_;
   DemandBound demand_bound_;
   LagrangianBound prices_;
-  std::vector<double> earliest_, absolute_;
+  std::vector<double> earliest_, absolute_;  // earliest completions: from now; absolute
 };
 
 }  // namespace malleable

@@ -88,6 +88,7 @@ class ReadyJobs {
   const FlowProblem* problem_ = nullptr;
   std::vector<Index> pending_;    // job -> parents that have not ended
   std::vector<Index> jobs_left_;  // flow -> jobs that have not ended
+  // Flows by arrival, of which so many have come; jobs without work that end at once (workspace).
   std::vector<Index> arrivals_, stack_;
   std::size_t arrived_ = 0;
 };

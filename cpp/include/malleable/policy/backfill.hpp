@@ -69,7 +69,7 @@ class Backfill final : public ClusterPolicy {
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void stated_time_changed(const ClusterState& state, Index job, Phase, double) override;
-  bool listens() const override { return apart_; }
+  bool listens() const override { return apart_; }  // which node a task leaves matters only then
   void task_finished(const ClusterState& state, Index job, Phase p, Index node, double) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
   void starts(const ClusterState& state, int pool, std::vector<Start>& found) override;

@@ -38,7 +38,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher);
 
   Style style() const override { return Style::kNode; }
-  bool listens() const override { return true; }
+  bool listens() const override { return true; }  // ends of tasks correct the estimates of classes
   // The answer changes with time alone, because jobs that wait become overdue.
   bool depends_on_time() const override { return true; }
   void begin(const ClusterState& state) override;
@@ -57,6 +57,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
   Choice choose(const ClusterState& state, Index node, int pool) override;
+  // A job that has waited for a node with its blocks for long takes any node.
   double reconsiders(int pool) const override { return scheduler_->overdue(pool); }
 
   // What the jobs of a class have in common.

@@ -33,6 +33,8 @@ class ClusterAuto final : public ClusterPolicy {
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return !by_flow_ && jobs_.depends_on_time(); }
   bool reads_exponents() const override { return jobs_.reads_exponents(); }
+  // Targets are filled in the order of jobs, or of flows; slots of slow nodes may idle; while
+  // flows are served, their order alone may decide.
   bool fills_in_order() const override { return true; }
   bool waits_for_speed() const override { return true; }
   bool order_decides() const override { return by_flow_ && flows_.order_decides(); }

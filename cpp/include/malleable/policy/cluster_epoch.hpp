@@ -57,6 +57,7 @@ class ClusterEpoch final : public ClusterPolicy {
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return time_matters_; }
   bool reads_estimate(const PhaseState&) const override { return !sizeless_; }
+  // Only `auto` fills targets in its order, and lets slots of slow nodes idle if that pays.
   bool fills_in_order() const override { return asks_; }
   bool waits_for_speed() const override { return asks_; }
   std::string_view rule(const ClusterState& state) const override;

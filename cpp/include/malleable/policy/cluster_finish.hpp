@@ -54,6 +54,8 @@ class ClusterFinish final : public ClusterPolicy {
   void counts_changed(const ClusterState& state, Index job, int pool) override;
   void slots_changed(const ClusterState& state, Index node, int pool, std::int64_t more) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
+  // A choice looks at all free slots, and may take another node's. reconsiders(): then a job that
+  // waits for a node with its blocks takes any node.
   bool knows_all_slots() const override { return true; }
   Choice choose(const ClusterState& state, Index node, int pool) override;
   bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;

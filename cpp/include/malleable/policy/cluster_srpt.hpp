@@ -51,6 +51,7 @@ class ClusterSrpt final : public ClusterPolicy {
   Style style() const override {
     return options_.by_user || options_.kind == SrptKind::kHeSrpt ? Style::kTargets : Style::kRanks;
   }
+  // Keys are of the work left in both phases, except for heSRPT.
   bool looks_at_both() const override { return options_.kind != SrptKind::kHeSrpt; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;

@@ -27,6 +27,7 @@ class FlowLists {
  private:
   const FlowProblem* problem_ = nullptr;
   ReadyList list_;
+  // Jobs flow by flow, in a flow the longest path first; by job: its rank in the list.
   std::vector<Index> inside_, rank_;
   std::vector<double> job_end_, flow_end_;
 };
