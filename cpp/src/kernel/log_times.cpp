@@ -7,8 +7,8 @@
 namespace malleable {
 namespace {
 
-constexpr double kLeastDeviation = 1e-3;
-constexpr double kFar = 30.0;  // beyond it normal_above() has no digits
+constexpr double kLeastDeviation = 1e-3;  // because times are divided by it
+constexpr double kFar = 30.0;             // beyond it normal_above() has no digits
 
 }  // namespace
 

@@ -222,7 +222,7 @@ MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalt
   };
   point(from, penalties(j, now + from));
   if (first == end) {
-    constexpr int kSamples = 32;
+    constexpr int kSamples = 32;  // of a penalty without pieces
     for (int k = 1; k <= kSamples; ++k) {
       const double x = from + (to - from) * k / kSamples;
       const double before = from + (to - from) * (k - 1) / kSamples;

@@ -31,7 +31,7 @@ void add_forced(const Column& job, double sign, const double* time, double* room
 // The first block of times in which the demand does not fit; n: none.
 MALLEABLE_VECTOR_CLONES
 std::size_t first_over(const Column& job, const double* time, const double* room, std::size_t n) {
-  constexpr std::size_t kBlock = 64;
+  constexpr std::size_t kBlock = 64;  // looked at together, as vectors
   for (std::size_t from = 0; from < n; from += kBlock) {
     const std::size_t to = from + kBlock < n ? from + kBlock : n;
     int over = 0;

@@ -72,7 +72,7 @@ void validate_after(const ClusterJobsView& jobs) {
 }
 
 constexpr std::int64_t kMostNodeSlots = std::int64_t{1} << 20;
-constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
+constexpr std::int64_t kMostRows = std::int64_t{1} << 30;  // numbers of groups and users
 
 }  // namespace
 

@@ -55,7 +55,7 @@ static_assert(kPointsOfMany[0].price + kPointsOfMany[1].price + kPointsOfMany[2]
 constexpr int kVaried = 100;
 constexpr double kVariation = 0.4;
 
-constexpr std::size_t kManyPriced = 20'000;
+constexpr std::size_t kManyPriced = 20'000;  // jobs
 constexpr std::size_t kChunk = 10;  // steps between looks at the clock, and between candidates
 // The same for prices at more times than these, whose steps build on each other.
 constexpr std::size_t kChunked = 64, kBundled = 40;

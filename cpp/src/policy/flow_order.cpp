@@ -18,7 +18,7 @@ namespace {
 // is postponed by a factor of e.
 constexpr double kAllPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0, kInfinity};
 constexpr double kFewPatience[] = {0.5, 2.0, kInfinity};  // used if every order takes long
-constexpr double kFewExponents[] = {0.0, 0.4, 0.8};
+constexpr double kFewExponents[] = {0.0, 0.4, 0.8};       // with each patience
 
 }  // namespace
 

@@ -369,7 +369,7 @@ double FlowFlex::cell_bound() {
 void FlowFlex::bound_max() {
   lower_ = bound_.max_level(*penalties_, lower_, scores_[0].value);
   if (options_->method == FlowMethod::kLiteral) return;
-  constexpr int kLevels = 8;
+  constexpr int kLevels = 8;  // tried between the bound and the best value
   for (int k = 0; k <= kLevels && tries_ > 0 && !reached(); ++k) {
     const double share = static_cast<double>(k) / kLevels;
     bound_.deadlines(*penalties_, lower_ + share * share * (scores_[0].value - lower_), due_);

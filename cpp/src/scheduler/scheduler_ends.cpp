@@ -14,7 +14,7 @@ namespace {
 // The k-th largest job gets k^c - (k - 1)^c parts, c = 1 / (1 - p), if s slots do s^p: shares of
 // heSRPT (Berg, Vesilo and Harchol-Balter 2020), whose proportions do not change when jobs end.
 void share_by_size(std::vector<LeftJob>& jobs, double speedup) {
-  constexpr double kMostSpeedup = 0.999;
+  constexpr double kMostSpeedup = 0.999;  // the formula has no value for 1
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),

@@ -15,7 +15,7 @@
 namespace malleable {
 namespace {
 
-constexpr std::int64_t kSlotsBetweenPolls = 4096;
+constexpr std::int64_t kSlotsBetweenPolls = 4096;  // steps; a poll takes long
 
 }  // namespace
 

@@ -20,7 +20,7 @@ from malleable.view.text import Column, columns_table, number, percent, printabl
 _JOBS, _SLOTS = 15, 100
 _OBJECTIVES = ("sum:response", "sum:stretch", "max:stretch")
 _POLICIES = ("flex", "fair", "fifo")
-_LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
+_LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000  # for the times of decisions
 _COLUMNS: list[Column] = [
     ("objective", lambda made: made.objective if made.policy == _POLICIES[0] else ""),
     ("policy", lambda made: made.policy.upper()),

@@ -23,7 +23,7 @@ from malleable.report.page import check_page, page, report_parts
 from malleable.report.study import study
 from malleable.view.text import fields_of
 
-_MOST_WORKERS = 4
+_MOST_WORKERS = 4  # simulations at once
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

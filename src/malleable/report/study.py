@@ -33,7 +33,7 @@ from malleable.view.text import number
 
 _NO_WAIT = 0.99  # share of jobs that start on arrival from which waits show nothing
 _PIECES = 20  # tasks of the median job, if the log has work but no tasks
-_MOST_PIECES = 1e6
+_MOST_PIECES = 1e6  # tasks of all jobs
 _CUT_PART = 0.05  # a log was cut if no job ended in this first part of the time of arrivals
 _CUT_RATE = 4.0  # and jobs came this many times as often afterwards
 

@@ -30,8 +30,8 @@ from malleable.traces.trace import Trace
 from malleable.validation import shown
 
 _COLUMNS = 13
-_SCHEDULE, _FINISH, _UPDATE = 1, 4, 7
-_ENDS = (3, 4, 5, 6)
+_SCHEDULE, _FINISH, _UPDATE = 1, 4, 7  # codes of events; from _UPDATE on, a task's state stays
+_ENDS = (3, 4, 5, 6)  # failed, finished, killed, lost
 _BEFORE, _AFTER = 0, 2**63 - 1  # times of events before and after the trace's window
 _FIELDS: tuple[tuple[int, str, int], ...] = (  # column, name, most
     (0, "time", _AFTER),

@@ -34,7 +34,7 @@ from malleable.validation import shown
 _FIELDS = 18  # numbers of a line
 _LATEST = 2.0**50  # s
 _MOST = 2.0**31  # processors
-_MOST_KILOBYTES = 2.0**40
+_MOST_KILOBYTES = 2.0**40  # of memory
 # Fields by their columns: amounts with the number that is too large, texts, and all that are whole numbers.
 _AMOUNTS = {"submit time": (1, _LATEST), "wait time": (2, _LATEST), "run time": (3, _LATEST),
             "allocated processors": (4, _MOST), "requested processors": (7, _MOST)}  # fmt: skip

@@ -81,7 +81,7 @@ inline std::string_view text_or(const char* given, std::string_view other) {
 template <typename Sized>
 const Sized& sized(const char* name, const Sized* given) {
   static constexpr Sized kZeros{};
-  constexpr std::int64_t kMost = 4096;
+  constexpr std::int64_t kMost = 4096;  // bytes; a larger size is surely a mistake
   if (given == nullptr) return kZeros;
   const auto bytes = given->bytes;
   if (bytes < static_cast<std::int64_t>(sizeof(Sized)) || bytes > kMost)

@@ -20,7 +20,7 @@ namespace malleable {
 
 class ClassEstimates {
  public:
-  static constexpr double kWindow = 100.0;
+  static constexpr double kWindow = 100.0;  // tasks
 
   // `memory` [s] above 0; infinity: nothing fades.
   ClassEstimates(std::size_t types, double memory);

@@ -62,7 +62,8 @@ class PowerShares {
   double part(std::size_t k) const { return parts_[k]; }
 
  private:
-  static constexpr int kDoublings = 64, kSteps = 104;
+  static constexpr int kDoublings = 64,
+                       kSteps = 104;  // rounds: to bracket the factor; to narrow it
   // The largest exponent for a price: beyond it jobs that are nearly linear would leave nothing to
   // others.
   static constexpr double kMostExponent = 0.9;

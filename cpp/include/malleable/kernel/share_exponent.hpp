@@ -47,7 +47,7 @@ class ComingLoad {
   void state(State& s) { s(jobs_, count_, present_, came_, there_, believed_, took_); }
 
  private:
-  static constexpr std::size_t kJobs = 1024;
+  static constexpr std::size_t kJobs = 1024;  // the last jobs, which are remembered
   struct Job {
     double time = 0.0, before = 0.0;  // `before`: work of all that came earlier
     void state(State& s) { s(time, before); }

@@ -13,7 +13,7 @@
 
 namespace malleable {
 
-inline constexpr int kBatchBoundGrid = 33;
+inline constexpr int kBatchBoundGrid = 33;  // values of lambda, from 0 to 1
 
 double tandem_batch_bound(std::span<const double> map, std::span<const double> shuffle);
 

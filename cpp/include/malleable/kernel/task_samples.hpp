@@ -54,7 +54,7 @@ class RunningOverTime {
   void state(State& s) { s(steps_); }
 
  private:
-  static constexpr std::size_t kMost = 128;
+  static constexpr std::size_t kMost = 128;  // steps; then the older half is dropped
   // A step from `time` on, and the integrals of rates up to then.
   struct Step {
     double time = 0.0, log = 0.0;

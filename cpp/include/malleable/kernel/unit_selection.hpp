@@ -117,7 +117,7 @@ struct PriceBracket {
 // Narrows the bracket by evenly spread blocks of jobs as a sample.
 template <typename Cost>
 void narrow_by_sample(const Cost& cost, std::size_t n, PriceBracket& bracket) {
-  constexpr std::size_t kBlocks = 64, kBlock = 16;
+  constexpr std::size_t kBlocks = 64, kBlock = 16;  // of the sample; jobs of a block
   const auto sampled = [&](double x) {
     double sum = 0.0;
     for (std::size_t b = 0; b < kBlocks; ++b) {

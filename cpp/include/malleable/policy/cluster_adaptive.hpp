@@ -57,7 +57,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
   Choice choose(const ClusterState& state, Index node, int pool) override;
-  // A job that has waited for a node with its blocks for long takes any node.
+  // From then on a node with a free slot gets a job in any case.
   double reconsiders(int pool) const override { return scheduler_->overdue(pool); }
 
   // What the jobs of a class have in common.

@@ -93,9 +93,10 @@ class SlottedSim {
     std::int64_t step;
     Index row;
   };
-  static constexpr std::size_t kRing = 1024;
-  static constexpr std::size_t kHistogram = 1 << 16;
-  static constexpr std::size_t kSizes = 48;
+  static constexpr std::size_t kRing = 1024;  // steps
+  static constexpr std::size_t kHistogram =
+      1 << 16;                               // bins of one step; the last has all longer ones
+  static constexpr std::size_t kSizes = 48;  // classes of jobs' sizes, each twice the one before
 
   void enter(const MapReduceView& jobs, std::size_t j, double estimate);
   // One decision.

@@ -151,7 +151,7 @@ class TandemQueue {
     void change(const TandemRank& old, const TandemRank& rank, std::uint32_t row);
 
    private:
-    static constexpr std::size_t kNear = 64;
+    static constexpr std::size_t kNear = 64;  // jobs of the least ranks, which are kept sorted
     void insert_near(const Entry& entry);
     void push_far(const Entry& entry);
     void refill();

@@ -227,8 +227,8 @@ class JobTable {
   void state(State& s);
 
  private:
-  static constexpr std::size_t kPage = 4096;
-  struct Page {  // of kPage ids
+  static constexpr std::size_t kPage = 4096;  // ids
+  struct Page {                               // of kPage ids
     std::vector<Index> rows;
     std::size_t live = 0;
   };

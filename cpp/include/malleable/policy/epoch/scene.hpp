@@ -82,7 +82,7 @@ struct Scene {
   // If delays cost more and more, orders are tried only for fewer jobs while others come: with many
   // waiting jobs, the jobs to come decide which jobs are late (tests/jobs/test_epoch_deadlines).
   std::size_t few() const {
-    constexpr std::size_t kFewLate = 32;
+    constexpr std::size_t kFewLate = 32;  // jobs
     const bool late = jobs.count(Kind::kTardiness) > 0 && coming.expected() > 0.0;
     return late ? std::min(options.few, kFewLate) : options.few;
   }
