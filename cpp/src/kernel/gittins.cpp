@@ -12,9 +12,9 @@ bool GittinsIndex::update(const WorkCounts& sizes) {
   const double known = std::accumulate(sizes.begin(), sizes.end(), 0.0);
   if (known_ >= 0.0 && known <= 1.125 * known_) return false;
   known_ = known;
-  constexpr double kUnseenSizes =
-      1.0 / static_cast<double>(kWorkClasses);  // one job, over all classes
-  double above = 0.0;                           // sizes of this class and larger ones
+  // One job, over all classes.
+  constexpr double kUnseenSizes = 1.0 / static_cast<double>(kWorkClasses);
+  double above = 0.0;  // sizes of this class and larger ones
   for (std::size_t first = kWorkClasses; first-- > 0;) {
     above += sizes[first] + kUnseenSizes;
     const double had = first > 0 ? work_bound(first - 1) : 0.0;

@@ -91,7 +91,7 @@ class FailureTeller:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._above, self._whole, self._clock = above, whole, clock
-        self._shown: deque[float] = deque(maxlen=_MOST)
+        self._shown: deque[float] = deque(maxlen=_MOST)  # times of the last lines
         self._hidden = 0  # failures that were not shown
         self._red = coloured(sys.stderr)
 

@@ -164,7 +164,7 @@ class CallRun:
         )
         self.jobs: dict[str, CallJob] = {}
         self._lock = threading.Lock()
-        self._asked: deque[Asked] = deque()
+        self._asked: deque[Asked] = deque()  # what the loop is to do soon
         # How often the loop has gone to rest; the last time that it was woken.
         self._rests = self._woken = 0
         self._over: list[tuple[Future[Any], Event]] = []  # ended, but not told to the client yet

@@ -92,7 +92,7 @@ class SchedulerDecider:
         self._first: dict[int, tuple[int, int]] = {}
         self._most: dict[int, int] = {}  # by row: max_slots that the scheduler has
         self._held: dict[int, int] = {}  # by row: slots of the last decision, if any
-        self._changed: set[int] = set()
+        self._changed: set[int] = set()  # rows whose changes the scheduler does not know yet
         # What `ended` was told (row, seconds, processor seconds) of jobs that the scheduler has.
         self._ended: list[tuple[int, float, float]] = []
         # By row: the same for jobs that come later.

@@ -16,7 +16,7 @@ class Guard:
 
     def __init__(self, report: Callable[[str], object] = lambda text: None) -> None:
         self._report = report
-        self._told: set[str] = set()
+        self._told: set[str] = set()  # subjects of failures that were reported
 
     def __call__(self, about: str, view: Callable[[], Answer]) -> Answer | None:
         try:

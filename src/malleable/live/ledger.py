@@ -198,7 +198,7 @@ class Ledger:
         self._journal, self._run = journal, run
         self._clock, self._zero = clock, clock() - start
         self._progress, self._dropped = progress, dropped
-        self._children: dict[int, list[int]] = {}
+        self._children: dict[int, list[int]] = {}  # by row: jobs that wait for it
         self._touched: set[int] = set()  # jobs that may come or end
         self._idle: set[int] = set()  # open jobs that may have nothing to do
         self._ended = 0  # number of jobs

@@ -38,8 +38,8 @@ class CopySeconds {
   friend bool operator==(const CopySeconds&, const CopySeconds&) = default;
 
  private:
-  static constexpr std::size_t kKept = 64,
-                               kLeast = 3;  // jobs remembered; from so many on, it is known
+  // Jobs remembered; from so many on, it is known.
+  static constexpr std::size_t kKept = 64, kLeast = 3;
 
   std::array<double, kKept> last_{};  // seconds of the last jobs, a ring
   std::uint64_t count_ = 0;           // jobs learnt from

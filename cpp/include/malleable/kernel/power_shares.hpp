@@ -62,8 +62,8 @@ class PowerShares {
   double part(std::size_t k) const { return parts_[k]; }
 
  private:
-  static constexpr int kDoublings = 64,
-                       kSteps = 104;  // rounds: to bracket the factor; to narrow it
+  // Rounds of the search for the factor: to bracket it, and to narrow it.
+  static constexpr int kDoublings = 64, kSteps = 104;
   // The largest exponent for a price: beyond it jobs that are nearly linear would leave nothing to
   // others.
   static constexpr double kMostExponent = 0.9;

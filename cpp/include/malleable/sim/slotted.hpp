@@ -94,8 +94,8 @@ class SlottedSim {
     Index row;
   };
   static constexpr std::size_t kRing = 1024;  // steps
-  static constexpr std::size_t kHistogram =
-      1 << 16;                               // bins of one step; the last has all longer ones
+  // Bins of one step; the last has all longer times.
+  static constexpr std::size_t kHistogram = 1 << 16;
   static constexpr std::size_t kSizes = 48;  // classes of jobs' sizes, each twice the one before
 
   void enter(const MapReduceView& jobs, std::size_t j, double estimate);

@@ -34,7 +34,7 @@ class Cluster:
         # Why it can run nothing any more; why nothing runs now.
         self.broken = self.waits = ""
         self._bundles: dict[Any, list[str]] = {}  # by bundle: calls without a result yet
-        self._bundle_of: dict[str, Any] = {}
+        self._bundle_of: dict[str, Any] = {}  # by key of a call
         self._shared: tuple[bytes, Any] = b"", None  # the last large function, and its place
         # Events and other messages; None wakes the loop.
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()

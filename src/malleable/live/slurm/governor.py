@@ -133,7 +133,7 @@ class Governor(Ledger):
         # by row: nice and limit of tasks at once that the owner gave
         self._own: dict[int, tuple[int, int]] = {}
         self._touched_arrays: set[int] = set()  # arrays whose settings we have changed
-        self._orders: dict[str, NiceOrder] = {}
+        self._orders: dict[str, NiceOrder] = {}  # by place
         self._memory: dict[str, float] = {}  # [MiB] by place, as slots are
         # Times of the last look, and of the last arrival of an array.
         self._looked = self._came = -math.inf

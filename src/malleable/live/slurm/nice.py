@@ -37,7 +37,7 @@ class NiceOrder:
     known."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _Known] = {}  # by number of an array
         self._strikes = 0  # looks in a row in which no change had an effect
         self._pause = 0  # looks until a change is tried again
         self.trouble = ""

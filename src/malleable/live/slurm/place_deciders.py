@@ -18,7 +18,7 @@ class PlaceDeciders:
 
     def __init__(self, make: Callable[[str], SchedulerDecider]) -> None:
         self._make = make
-        self._of: dict[str, SchedulerDecider] = {}
+        self._of: dict[str, SchedulerDecider] = {}  # by place
         self._own: dict[int, SchedulerDecider] = {}  # by row
         self._slots: dict[str, int] = {}  # by place
 

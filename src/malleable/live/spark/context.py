@@ -133,9 +133,9 @@ class Context:
         self._field = self._jvm.java.lang.Class.forName(_POOL).getDeclaredField("minShare")
         self._prepare_looks()
         self._try_out()
-        self._shapes: dict[int, _Shape] = {}
-        self._pool_of: dict[int, str] = {}
-        self._pools: dict[str, _Pool] = {}
+        self._shapes: dict[int, _Shape] = {}  # by job
+        self._pool_of: dict[int, str] = {}  # by job
+        self._pools: dict[str, _Pool] = {}  # by name
 
     def _prepare_looks(self) -> None:
         self._page = tempfile.NamedTemporaryFile(prefix="malleable-spark-")  # noqa: SIM115

@@ -153,7 +153,7 @@ class Processes:
             self._selector.register(each, selectors.EVENT_READ, each)
         self._workers: dict[int, _Worker] = {}
         self._idle: list[_Worker] = []
-        self._waiting: deque[list[Task]] = deque()
+        self._waiting: deque[list[Task]] = deque()  # tasks for one slot together
         # Workers started so far; those in a row that ended without an answer.
         self._number = self._barren = 0
         self._events: list[Event] = []

@@ -203,7 +203,7 @@ class Supervisor:
         self.freed: list[float] = []  # by slot: the last time at which it became free
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0  # time of the last batch to the loop
-        self.pid_of: dict[str, int] = {}
+        self.pid_of: dict[str, int] = {}  # by key of an attempt
         # By pid: key, start, slot, how long the slot had been free, paths of output.
         self.running: dict[int, tuple[str, float, int, float, list[str]]] = {}
         self.empty_files = EmptyFiles()  # output files of ended commands, used again
