@@ -33,6 +33,7 @@ from malleable.traces.job_table import table_of
 from malleable.validation import RATE, WEIGHT, check_amount, check_slots, check_time
 
 
+# Decisions are equal if all else is: these are caches, and the epoch with its version.
 @by_value(without=("_assessment", "_epoch", "_order", "_promised", "_version"))
 class Decision(AssessedDecision):
     r"""Slots of every job now. Other attributes, as of all decisions (`BaseDecision`): ``now``, ``slots``,
@@ -82,6 +83,7 @@ class Decision(AssessedDecision):
     """
 
     __slots__ = ("_assessment", "_epoch", "_order", "_promised", "_version", "overloaded")
+    # arguments of the constructor after those of `BaseDecision`, in order
     _more = ("overloaded", "_epoch", "_version", "_assessment", "_order", "_promised")
     overloaded: bool
     _order: Integers | None

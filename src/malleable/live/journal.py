@@ -227,6 +227,7 @@ class Journal(JournalFile):
 
     def restate(self, run: int, job: int, seconds: float) -> None:
         """Set the seconds of tasks of a job that were only counted."""
+        # Such tasks left a queue; their number was seen, and no times.
         self._do(
             "update attempt set began = max(0.0, began + seconds - ?), seconds = ?"
             " where run = ? and job = ? and how = 'counted'",
