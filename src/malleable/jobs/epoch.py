@@ -33,7 +33,7 @@ from malleable.traces.job_table import table_of
 from malleable.validation import RATE, WEIGHT, check_amount, check_slots, check_time
 
 
-# Decisions are equal if all else is: these are caches, and the epoch with its version.
+# These do not count if decisions are compared: caches, and the epoch with its version.
 @by_value(without=("_assessment", "_epoch", "_order", "_promised", "_version"))
 class Decision(AssessedDecision):
     r"""Slots of every job now. Other attributes, as of all decisions (`BaseDecision`): ``now``, ``slots``,
