@@ -104,6 +104,10 @@ CALLS = {
             "continues": [*NUMBERS, *FRACTIONS, [1.0, -1.0], [0, 0], [-1, 1], [-2, -1], [1, -1]],
         },
     ),
+    (mb.FlowEpoch, "rates"): (
+        {"program": 1, "most": 4},
+        {"program": ["x", None, -1, 1.5, NAN], "most": ["x", None, 0, -1, 1.5, NAN, 2**70]},
+    ),
     (mb.FlowEpoch, "set_task_work"): ({"task_work": 2.0}, {"task_work": [*TIME, 0.0, -1.0, 1e308]}),
     (mb.FlowEpoch, "update"): (
         {"ids": two},

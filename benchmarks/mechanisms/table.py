@@ -24,7 +24,7 @@ FRAME = {
     "policy/cluster_finish": "minimum shares and finish times on unlike nodes, compared in unlike.md",
     "policy/epoch": "the object that hosts call: its verbs, and which rule decides",
     "policy/epoch/flow_table": "the flows of an epoch: rows, ids, what callers may change",
-    "policy/epoch/start": "jobs that start on their minimum or wait, as MPI programs and services have to",
+    "policy/epoch/key_rule": "one key for each job, by objective: the plain order by which loops decide",
     "policy/epoch/job_table": "the jobs of an epoch: rows, ids, what callers may change",
     "scheduler/replay": "what a scheduler was told is written down and read again, byte for byte",
     "scheduler/scheduler": "the object that engines call: its verbs, users, and decisions",

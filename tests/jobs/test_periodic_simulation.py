@@ -176,8 +176,8 @@ def test_a_load_says_how_many_slots():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({}, "slots: give either"),
-        ({"slots": 2, "load": 0.5}, "slots: give either"),
+        ({}, "give slots or a load"),
+        ({"slots": 2, "load": 0.5}, "give slots or a load"),
         ({"slots": 0}, "slots = 0"),
         ({"slots": 2, "period": -1.0}, "period = -1"),
         ({"slots": 2, "knows_period": 1}, "knows_period = 1"),

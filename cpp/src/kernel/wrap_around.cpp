@@ -10,6 +10,12 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
+// Whole slots that a job may have: of a job whose first slot does less than a slot does at best,
+// `high` is below 1 if there is one slot only.
+Wide most_slots(const FlowProblem& problem, Index job) {
+  return static_cast<Wide>(std::max(1.0, problem.high[job]));
+}
+
 }  // namespace
 
 void WrapAround::add_piece(Index job, double from, double to, double slots, Pieces& out) {
@@ -51,10 +57,10 @@ void WrapAround::run(const FlowProblem& problem, const FlowChains& chains,
       const double from = now + pieces.start[q], to = now + pieces.end[q], span = to - from;
       const auto held = static_cast<Wide>(pieces.height[q]);
       Wide all = 0, before = 0;  // exact integers; a sum of doubles may not be exact
-      for (const Index i : running_) all += static_cast<Wide>(problem.high[i]);
+      for (const Index i : running_) all += most_slots(problem, i);
       double row = 0.0, place = 0.0;  // where the next job begins
       for (const Index i : running_) {
-        before += static_cast<Wide>(problem.high[i]);
+        before += most_slots(problem, i);
         const Wide filled = held * before;
         const auto next_row = static_cast<double>(static_cast<std::uint64_t>(filled / all));
         const auto rest = static_cast<double>(static_cast<std::uint64_t>(filled % all));
