@@ -1,4 +1,5 @@
-// Ends promised at arrival: they hold without newcomers, and with them up to the error of the option.
+// Ends promised at arrival: they hold without newcomers, and with them up to the error of the
+// option.
 #include <cmath>
 
 #include "instances.hpp"

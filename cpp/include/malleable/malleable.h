@@ -435,7 +435,7 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_set_blocks,
 MALLEABLE_FUNCTION(int, malleable_scheduler_tell,
                    (malleable_scheduler * scheduler, double now, const char* what,
                     malleable_events* events));
-/* For engines that show only how many tasks wait and run: the counts replace all earlier reports. */
+/* For engines that show only how many tasks wait and run: the counts replace earlier reports. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_observe,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const malleable_task_counts* counts));

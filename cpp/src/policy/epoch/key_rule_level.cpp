@@ -42,7 +42,8 @@ class LevelRule final : public KeyRule {
   LevelRule() : KeyRule({&slope_, &zero_}) {}
   void changed(const Scene& at, std::size_t row) override;
   bool applies(const Scene& at) const override {
-    return at.jobs.rows() >= kManyLevels && !at.starts && !(at.options.hysteresis > 0.0) && KeyRule::applies(at);
+    return at.jobs.rows() >= kManyLevels && !at.starts && !(at.options.hysteresis > 0.0) &&
+           KeyRule::applies(at);
   }
   bool decide(Scene& at) override;
   bool orders() const override { return false; }
