@@ -387,7 +387,8 @@ std::size_t Backfill::reserve(const Pool& pool, std::span<const Bundle> running,
   return cells;
 }
 
-// The time of that; infinity if there are not enough nodes. `then_`: the room beside them.
+// The time at which `tasks` have room; infinity if there are not enough nodes. `then_`: the room
+// beside them.
 double Backfill::find_room(const Pool& pool, std::span<const Bundle> running,
                            std::span<const Taken> taken, double now, const TaskNeeds& needs,
                            std::int64_t tasks) {
@@ -584,7 +585,7 @@ void Backfill::choose(Pool& pool, double now) {
   pool.changes = 0;
   if (std::ranges::all_of(plays_, [&](const Play& play) { return play.first == taken_; })) return;
   double least = kInfinity;
-  // from the last, because the best order is mostly there
+  // The order of arrival is first; another one must be clearly better (kClearly).
   for (std::size_t k = 0; k < plays_.size(); ++k) {
     count_left(pool);
     step_ = plays_[k].first;

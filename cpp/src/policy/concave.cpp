@@ -15,7 +15,12 @@ namespace malleable {
 // Plans for speed-up curves, where s slots do s^p or what a table says. A choice is a rule that
 // sets shares of the slots at any time: by an order and a power of shares, by fixed shares, or by
 // values of work. `coming` is the number of jobs that will come while the present ones run; a hull
-// is the least concave curve above a job's speeds.
+// is the least concave curve above a job's speeds. If some table is not concave (`rough_`), rules
+// see the hulls, and rules that follow the objective give slots by marginal gains (`gains_`).
+//
+// Deadlines whose miss costs infinitely much are strict: they get finite penalties, larger than all
+// others together (kernel/strict_deadlines.hpp), and the plan makes the sum small, so that as few
+// as possible are missed.
 namespace {
 
 // Beyond this exponent all slots go to the first: the power of shares would be above 100.

@@ -13,7 +13,7 @@ namespace {
 // Up to this many jobs, slots should also stay right until something ends.
 constexpr std::size_t kFewHeld = 1000;
 constexpr int kOrders = 4;        // orders by deadline that are tried for that
-constexpr double kMoment = 1e-3;  // part of that time for which all tried slots are right
+constexpr double kMoment = 1e-3;  // slots must be right for this part of that time, at least
 constexpr int kHalvings = 50;     // halvings of the time for which slots stay right
 
 // Hands out the slots in order, minima first; returns when the first job ends.

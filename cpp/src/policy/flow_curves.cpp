@@ -38,11 +38,12 @@ class CurveLoop {
   double most(Index job) const {
     return std::min(static_cast<double>(task_.flows.max_slots[job]), task_.problem.slots);
   }
-  // Sorts jobs by their flow's place, then longest path first.
+  // Numbers the flows by their place in the order.
   void line_up() {
     place_.resize(task_.problem.flows());
     for (std::size_t k = 0; k < order_.size(); ++k) place_[order_[k]] = static_cast<Index>(k);
   }
+  // Jobs go by their flow's place, then longest path first.
   bool before(Index a, Index b) const {
     const FlowProblem& of = task_.problem;
     const Index first = place_[of.flow[a]], second = place_[of.flow[b]];
@@ -62,7 +63,8 @@ class CurveLoop {
       down();
     }
   }
-  // A job's next slot goes where it gains most for its flow and costs the flows behind it least.
+  // A job's next slot goes where it gains most for its flow and costs least: the flows
+  // behind it, and the flows that are expected to come (`coming`: their mean number).
   void by_gains() {
     gains_.begin(task_.problem.slots);
     const auto weight = [&](Index flow) {
@@ -161,6 +163,7 @@ class CurveLoop {
 
 }  // namespace
 
+// Strict deadlines (infinite penalties) become finite ones; afterwards the value is set right.
 void plan_curves(const CurvedFlows& task, FlowPlan& plan) {
   if (StrictDeadlines strict; study_deadlines(task.problem, task.penalties, strict)) {
     CurvedFlows finite{task.flows,     task.problem,  strict.finite(),

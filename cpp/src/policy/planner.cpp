@@ -29,6 +29,7 @@ void Planner::plan(const JobsView& jobs, const Penalties& penalties, const Reque
   problem_.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, request.slots,
                  request.now, request.min_mode);
   if (jobs.speedup.curved()) {
+    // FIFO knows no minima.
     if (request.policy == EpochPolicy::kFifo) problem_.drop_minima();
     concave_.plan({request.policy, problem_, jobs.speedup, penalties, request.aggregate,
                    jobs.arrival, jobs.weight},

@@ -17,7 +17,6 @@
 namespace malleable {
 namespace {
 
-// All policies by name: what they need, promise, and how they are made.
 template <typename Made>
 std::unique_ptr<SlottedPolicy> make() {
   return std::make_unique<Made>();
@@ -95,7 +94,8 @@ Made auto_with(const ClusterRequest& r) {
 }
 Made gittins_with(const ClusterRequest& r) { return std::make_unique<ClusterGittins>(r.by_user); }
 
-// For cluster policies: only those of epochs guarantee minima.
+// Sets of promises (struct Promises in registry.hpp says what each means). `sizes` is for cluster
+// policies: of these, only those made by epoch_with give jobs their minima.
 constexpr Promises sizes() { return {.needs_sizes = true, .ignores_minima = true}; }
 constexpr Promises objective() {
   return {.needs_sizes = true, .follows_objective = true, .depends_on_time = true, .in_loop = true};
@@ -116,6 +116,7 @@ constexpr Promises shares(Shares how) { return {.shares = how, .in_loop = true};
 
 using enum Model;
 
+// All policies by name: the model, how each is made, and what it needs and promises.
 const Policy kPolicies[] = {
     {"flex", kJobs, EpochPolicy::kFlex, searching(objective())},
     {"fair", kJobs, EpochPolicy::kFair, shares(Shares::kEqual)},

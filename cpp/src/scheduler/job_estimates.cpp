@@ -72,7 +72,8 @@ void JobEstimates::show(Index row, const TaskEstimates::Stated& stated, std::int
   tasks_.show(phase_of(row), own.shown, stated, this->now(row, running, now));
 }
 
-// The running tasks and their mean age, as if each had run alone.
+// The running tasks and their mean age, as if each had run alone. `slowed` is the logarithm of the
+// slow-down for each p of the grid, value_at() that for one p.
 RunningTasks JobEstimates::running(Index row, std::int64_t count, double now) const {
   if (count <= 0) return {};
   const Known& own = phases_[row];
@@ -83,7 +84,9 @@ RunningTasks JobEstimates::running(Index row, std::int64_t count, double now) co
 }
 
 // What is left of a phase, for draws of its end: its tasks, and the estimates of their times for
-// each scatter that the times may have.
+// each scatter that the times may have. `working`: running tasks, but 0 for reduce tasks that still
+// wait for maps; they count beside the ended tasks. `drift`: how much longer tasks take than those
+// seen, as a logarithm.
 LeftPhase JobEstimates::left(Index row, const TaskEstimates::Stated& stated,
                              const PhaseState& phase, double now, std::int64_t working) const {
   const Known& own = phases_[row];
@@ -114,7 +117,7 @@ bool JobEstimates::done(Index row, const TaskEstimates::Stated& stated, std::int
   const double all = std::max(static_cast<double>(tasks), own.seen.count);
   tasks_.hide(phase_of(row), own.shown);
   tasks_.learn(phase_of(row), stated, own.seen, all);
-  own.seen.rest();
+  own.seen.rest();  // gives memory back
   return true;
 }
 

@@ -55,7 +55,8 @@ void Scheduler::rank_targets(int pool) {
   }
 }
 
-// The slots of a job in a pool, of which it could use `demand`.
+// The slots of a job in a pool, of which it could use `demand`. From kNode on, values of policies
+// are slots beside those of running tasks.
 std::int64_t Scheduler::target(Index row, int pool, const ClusterState::Demand& demand) const {
   if (core_.style() == ClusterPolicy::Style::kRanks) return ranked_[pool][row];
   double value = core_.value(row, pool);
@@ -107,7 +108,7 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
   return rows_;
 }
 
-// Writes a row of the decision, if it changed.
+// Writes a row of the decision, if it changed. `key`: the job's place in the policy's order.
 void Scheduler::write_row(Index row) {
   Row& own = last_rows_[row];
   own.id = ids_.id_of(row);

@@ -5,7 +5,8 @@
 // resource: a node type by default, a single node as printed. Choosing for a slot of node n
 // (section 6.2, 4, whose text leaves out the rule; docs/internals/deviations.md has ours):
 //   1. of the users below their minimum share with a waiting job in a class suggested by the first
-//      matching (jobs of such users only), the one with the largest (minimum - running) x priority;
+//      matching (jobs of users with a minimum share only), the one with the largest (minimum -
+//      running) x priority;
 //   2. with fallback: the same question for any class, since minimum shares come first;
 //   3. else of all users with a waiting job in a class suggested by the second matching (all jobs),
 //      the one with the least running / priority;
@@ -70,7 +71,8 @@ struct AdaptiveResource {
   void state(State& s) { s(nodes, slots); }
 };
 
-// Shares by class and resource (row-major) that maximise the common growth of all classes.
+// Shares by class and resource (row-major) with which all arrival rates could grow by
+// the largest common factor and still be served.
 using ClassMatcher = std::function<std::vector<double>(std::span<const double> arrival_rates,
                                                        std::span<const double> execution_rates,
                                                        std::span<const double> nodes)>;

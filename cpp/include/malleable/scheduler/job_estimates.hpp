@@ -135,8 +135,8 @@ class JobEstimates {
     double began = 0.0;  // sum of the start times of running tasks,
     double apart = 0.0;  // and of their squared distances from the mean start time
     std::int64_t group = TaskEstimates::kNoGroup;
-    TaskEstimates::Shown shown;
-    double showed = 0.0;  // ended tasks when it last reported p
+    TaskEstimates::Shown shown;  // what other runs of the program know from it
+    double showed = 0.0;         // ended tasks when `shown` was last updated
     bool done = false, unblocked = false;
 
     void state(State& s) { s(prior, seen, began, apart, group, shown, showed, done, unblocked); }
@@ -158,8 +158,8 @@ class JobEstimates {
   bool used_;
   TaskEstimates tasks_;
   std::vector<Known> phases_;
-  // Phases with an ended task, counted again when all have ended; and that number at the last
-  // news().
+  // Count of news, one when the first task of a phase ends and one when all have ended; and that
+  // count when news() was last true.
   double showed_ = 0.0, looked_ = 0.0;
 };
 

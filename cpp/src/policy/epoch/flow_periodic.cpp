@@ -7,8 +7,9 @@ namespace {
 
 // Decisions that hold for a period: a job takes whole slot-periods (one slot for one period). Jobs
 // go by slack: how many periods the longest path of their flow exceeds their own path.
-//
-// Whether a flow ends within the period if its jobs get the slots they can use.
+
+// Whether a flow ends within the period if its ready jobs (`queue`) get the slots they can use.
+// `second`: the second phase of a job, which runs beside it and is not in the queue; both are open.
 bool ends_now(const FlowTable::Flow& flow, double period) {
   std::size_t ends = 0;
   for (const Index place : flow.queue) {
@@ -18,8 +19,7 @@ bool ends_now(const FlowTable::Flow& flow, double period) {
   return ends == flow.open;
 }
 
-// The value of a second by which a flow ends earlier; 0 for flows that do not end within the
-// period.
+// What a flow's penalty rises by in the next period; 0 if the flow cannot end in this one.
 double worth_of(const FlowScene& at, const FlowInstance& of, Index row) {
   const auto known = std::lower_bound(of.rows.begin(), of.rows.end(), row);
   const double period = at.clock.period();

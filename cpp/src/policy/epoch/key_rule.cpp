@@ -8,7 +8,11 @@ namespace {
 bool is_flex_sum(const Scene& at) { return at.flex() && at.sums(); }
 bool is_flex_max(const Scene& at) { return at.flex() && !at.sums(); }
 
-// The first row that suits the present jobs has the rule.
+// The first row that suits the present jobs has the rule. A rule computes one number (key) for each
+// job; jobs get their maximum in the order of keys until no slots are left. level: by the latest
+// start for the least maximum of penalties that can be reached. apparent cost: penalties that rise
+// at deadlines. catch up: Smith's ratio (work left over weight), less for jobs that run long even
+// on their maximum. smith: Smith's ratio; for FIFO by arrival.
 struct KeyRow {
   const char* name;
   std::unique_ptr<KeyRule> (*make)();
@@ -22,7 +26,8 @@ constexpr KeyRow kKeyRows[] = {
        return is_flex_sum(at) && at.jobs.stepped() + at.jobs.count(Kind::kTardiness) > 0;
      }},
     {"catch up", key_rule_catch_up,
-     // Rows are stable on a cluster, which fills targets in the order of Smith's ratio.
+     // Not on a cluster (`stable`: rows keep their order), which fills targets in the order of
+     // Smith's ratio anyway.
      [](const Scene& at) { return is_flex_sum(at) && !at.options.stable; }},
     {"smith", key_rule_smith,
      [](const Scene& at) { return is_flex_sum(at) || at.options.policy == EpochPolicy::kFifo; }},
@@ -43,6 +48,8 @@ std::unique_ptr<KeyRule> made_of(const KeyRow* row) {
 
 }  // namespace
 
+// Gangs and speed-ups below linear need more than an order; with effort, predictable decisions or
+// several orders a plan decides; endless: a penalty may be infinite.
 bool KeyRule::applies(const Scene& at) const {
   if (at.gang() || at.options.effort || at.options.predictable || at.jobs.concave()) return false;
   if (at.tries_orders() || (at.flex() && at.jobs.endless() > 0)) return false;

@@ -8,7 +8,8 @@
 // slots, and more if jobs keep coming. So the dearer a change and the sooner a job ends, the
 // farther its slots may be from its best slots. Jobs that want more slots then get them, the
 // largest gain per slot first, if the gain is more than the smallest loss of other jobs that can
-// give them. All other jobs keep their slots.
+// give them. All other jobs keep their slots, except that a change is made at any cost if the job
+// has no work left, or holds more than its maximum or less than its minimum.
 //
 // A second counts by the weight of its job (stretch: over its size), for every objective. O(J log
 // J) for the J jobs whose slots change; no work while all changes are free.
@@ -37,10 +38,15 @@ class CostlyMoves {
     double gain;         // of the job that takes them; the loss of a job that gives them
     double each() const { return gain / static_cast<double>(slots); }
   };
+  // The seconds until the job ends, its restart included, with so many slots from now on.
   double seconds(const Scene& at, std::size_t row, std::int64_t slots) const;
+  // What the change costs: the restart's seconds of the job and of its slots.
   double loss(const Scene& at, std::size_t row, std::int64_t from, std::int64_t to) const;
+  // Whether the rule's change is made at any cost.
   bool must(const Scene& at, std::size_t row) const;
+  // Lists the jobs that want more slots (takers_) and the jobs that want fewer (givers_).
   void list_moves(const Scene& at);
+  // Takes slots from givers until so many are free; false if they would lose more than `gain`.
   bool give_way(double gain, std::int64_t needed);
   // Gives a taker its slots if that pays.
   void take(const Scene& at, const Move& taker);

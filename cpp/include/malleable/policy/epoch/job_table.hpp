@@ -164,7 +164,7 @@ class JobTable {
   }
   // Sets the work left of a job whose size is unknown.
   void guess(std::size_t row, double left) { set_work(row, left); }
-  // Call it after speed-ups came or went.
+  // Empties the columns of speed-ups if all jobs are linear. Call it after speed-ups came or went.
   void tidy();
 
   // Updates low, to `least`, and room; returns whether the minimum has changed.
@@ -255,7 +255,10 @@ class JobTable {
   Index& place_of(std::int64_t of) {
     return pages_[static_cast<std::size_t>(of) / kPage].rows[static_cast<std::size_t>(of) % kPage];
   }
+  // What the work done suggests to be left of a job that has outlived its estimate.
   double believed_left(std::size_t row) const;
+  // Notes whether the job has outlived its estimate (`stated` is 0, but it has done work); then
+  // believed_left(), else `stated`.
   double left_now(std::size_t row, double stated);
   // The work left that counts if a caller says that `stated` is left.
   double stated_left(std::size_t row, double stated) {
@@ -293,6 +296,7 @@ inline bool JobTable::change(std::size_t row, const Changes& changes, std::size_
     own = value;
   };
   if (!changes.work.empty()) {
+    // left_of: less than the least work counts as 0.
     const double left = stated_left(row, left_of(changes.work[k]));
     changed |= work[row] != left;
     set_work(row, left);

@@ -63,7 +63,9 @@ class Start {
   bool runs(std::size_t row) const { return turn_[row] > 0; }
   void stop_beyond(const Scene& at);
   void count_area(const Scene& at, std::size_t row);
+  // Sums over present jobs.
   void look(const Scene& at);
+  // Sets D_j of jobs that have come since the last decision.
   void meet(const Scene& at);
   void line_up(const Scene& at);
   void line_up_growth(const Scene& at, std::size_t row);

@@ -1,13 +1,13 @@
 // Slots of started jobs, if some speed-ups are below linear: starting from the slots that jobs
 // hold, slots move one by one to the job that gains most, as long as another job loses less.
 //
-// Sums: the gain of a slot is what it adds to the job's rate, times the value of a unit of its
-// work: what the unit costs now, (stake + price s) / rate(s) on s slots, at one price of slots for
-// all jobs. For penalties that rise at deadlines the stake grows as these come near, and short jobs
-// come first. Maxima: the job with the worst end comes first, and slots come from jobs that stay
-// better off without them. A step is one slot, or 1/32 of what a job has. A job's rates are
-// computed again only when its slots change: O(J) a decision, and O(log J) for each change of
-// slots.
+// If the objective is a sum: the gain of a slot is what it adds to the job's rate, times the value
+// of a unit of its work: what the unit costs now, (stake + price s) / rate(s) on s slots, at one
+// price of slots for all jobs. For penalties that rise at deadlines the stake grows as these come
+// near, and short jobs come first. For a maximum: the job with the worst end comes first, and slots
+// come from jobs that stay better off without them. A step is one slot, or 1/32 of what a job has.
+// A job's rates are computed again only when its slots change: O(J) a decision, and O(log J) for
+// each change of slots.
 #pragma once
 
 #include <vector>
@@ -42,7 +42,8 @@ class StartShares {
 
  private:
   // Kept for a row on `slots`, from `low` to `most`: its rate, and the change of the rate per slot
-  // by the next step of slots and by the last one.
+  // by the next step of slots (up) and by the last one (down). These steps are
+  // `more` and `less` slots.
   struct Known {
     std::int64_t id = -1;
     double slots = 0.0, low = 0.0, most = 0.0;
@@ -55,12 +56,17 @@ class StartShares {
   };
 
   bool begin(const Scene& at);
+  // Computes the Known of a row on its slots.
   void look(const Scene& at, Index row);
+  // Computes value_.
   void weigh(const Scene& at);
+  // Puts a step more and a step less of the job on the heaps.
   void offer(const Scene& at, Index row);
   void move(const Scene& at, Index row, double slots);
+  // The first move of a heap, after dropping those of jobs that hold other slots by now.
   template <typename Order>
   const Move* first(std::vector<Move>& heap, const Order& order);
+  // Moves slots while a job gains more than another loses.
   void climb(const Scene& at);
 
   std::vector<Known> known_;           // by row

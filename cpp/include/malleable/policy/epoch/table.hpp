@@ -20,7 +20,7 @@
 
 namespace malleable {
 
-// Overwrites `to` if the column is given.
+// Overwrites `own` if the column is given.
 template <typename T, typename Given>
 void overwrite(T& own, std::span<const Given> column, std::size_t k) {
   if (!column.empty()) own = column[k];
@@ -39,7 +39,7 @@ class EpochTable {
     check_times("arrival", arrival);
     check_lengths(columns, kAnyLength);
     check_length("ids", ids.size(), columns.size());
-    columns.check(true);
+    columns.check(true);  // of new jobs
     for (std::size_t k = 0; k < ids.size(); ++k) {
       const Index row = ids_.add();
       if (row == jobs_.size()) {
@@ -55,7 +55,7 @@ class EpochTable {
   template <typename Columns, typename Change>
   void update(std::span<const std::int64_t> ids, const Columns& columns, const Change& change) {
     check_lengths(columns, ids.size());
-    columns.check(false);
+    columns.check(false);  // of changes
     const std::span<const Index> rows = ids_.rows_of(ids);
     for (std::size_t k = 0; k < rows.size(); ++k) change(rows[k], k);
   }
