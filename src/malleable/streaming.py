@@ -125,6 +125,7 @@ def queue_records(
 ) -> dict[str, npt.NDArray[Any]]:
     """Records of a table's jobs from the core's arrays ``taken``: job, start, end of the maps, end. ``sizes``
     are the times that jobs need alone; ``zero`` is how arrivals and starts write 0."""
+    # ``zero`` is the number that means time 0 in the core's arrivals and starts.
     rows, *times = by_table_row(by_arrival(jobs.arrival), *taken)
     start, map_completion, completion = (each.astype(np.float64) for each in times)
     return job_records(

@@ -26,6 +26,7 @@ double LogTimes::left_after(double age) const {
   if (!(age > 0.0)) return seconds();
   const double s = scatter(), z = (std::log(age) - mean) / s;
   if (z >= std::max(kFar, 2.0 * s)) {
+    // Far out, normal_above(z) is nearly the normal density at z over z + 1 / z.
     const double u = z - s;
     return age * s * (1.0 - 1.0 / (z * u)) / (u + 1.0 / u);
   }

@@ -91,6 +91,7 @@ double MarginalGains::start_high(const Ask& ask, double free) {
     cheapest = std::min(cheapest, value);
   }
   if (!(dearest > 0.0)) return free;
+  // The lowest price is e^40 times lower than the least value a slot, so that any gain exceeds it.
   double high = std::log(dearest), low = std::log(cheapest) - std::log(ask.jobs.slots) - 40.0;
   high_.resize(n);
   bool found = false;

@@ -65,7 +65,8 @@ void SharedPacking::load(const Problem& problem, const Rule& rule) {
   }
 }
 
-// Shares by order, from the leading job on: O(J) powers for J jobs.
+// Shares by order, from the last job on: (weight of the job and those behind it / all)^power, less
+// the same of those behind it alone (heSRPT's shares). O(J) powers for J jobs.
 void SharedPacking::share_by_order() {
   share_.assign(left_.size(), 0.0);
   const auto weight_of = [&](Index k) { return weight_.empty() ? 1.0 : weight_[k]; };
@@ -86,7 +87,10 @@ void SharedPacking::share_by_order() {
   }
 }
 
-// Slots of left_.
+// Slots of left_. With values, each slot goes where value times the speed-up that it adds is
+// largest. Without, slots go by shares; then settle() takes away what a job has beyond a corner of
+// its hull (the least concave speed-ups above the measured ones), where it may add nothing, and
+// gives it to jobs that gain by it.
 void SharedPacking::split(std::span<double> slots) {
   if (!value_.empty()) {
     gains_->allocate(left_, row_, value_, slots);

@@ -1,5 +1,6 @@
 // The k-th completion is at least the sum of the k least lambda * map + (1 - lambda) * shuffle, for
-// each lambda of a grid, and at least the k-th least time of a job alone.
+// each lambda of a grid, and at least the k-th least time of a job alone (the larger of its phases,
+// because map and shuffle overlap). Returns the sum of these bounds.
 #include "malleable/kernel/tandem_batch_bound.hpp"
 
 #include <algorithm>

@@ -10,7 +10,9 @@
 // With backup tasks each group is one attempt. Two attempts at one task are each other's *twin*;
 // `beside` marks the one whose slot the scheduler does not count as running (it is *lent*). An
 // attempt without a twin is *lone*. Phase p of a job is the number 2 * job + p. A search for gains
-// costs O(groups), at most one an epoch. It happens at events, and by a timer after a sixteenth of
+// costs O(groups), at most one an epoch. Below linear speed-up `clocks_` (sim/phase_clocks) count
+// attempts beside, because the speed of a phase's tasks depends on
+// how many run. It happens at events, and by a timer after a sixteenth of
 // a task's mean time, or of its age: O(log(age / mean)) searches a task.
 #include <algorithm>
 #include <cmath>
@@ -57,6 +59,7 @@ void ClusterSimulation::find_backups(int pool) {
   for (Index group = 0; group < groups_.size(); ++group) {
     const TaskGroup& g = groups_[group];
     const auto p = static_cast<Phase>(g.phase % 2);
+    // parked: a reduce task that waits for maps
     if (g.count == 0 || g.parked || g.beside || g.twin != kNone) continue;
     if (scheduler_.pool_of(p) != pool) continue;
     lone_.push_back({g.phase, group, began(group), {}});
@@ -131,7 +134,7 @@ void ClusterSimulation::drop_attempt(Index group) {
   const auto [next, node, task] = groups_.take(group);
   record(kInVain, g.phase, task, node, g.attempt);
   free_slot(node, scheduler_.pool_of(static_cast<Phase>(g.phase % 2)));
-  if (g.reads) drop_group(group);
+  if (g.reads) drop_group(group);  // while it reads, no event will find and free it
 }
 
 // For an attempt that ends: true if its task had ended already. Otherwise the other attempt ends in

@@ -26,7 +26,8 @@ struct Pool {
 }  // namespace
 
 // The number of the slot of each row of a trace: a task takes the free slot of its node with the
-// least number; slots are numbered node by node. -1: the row has none.
+// least number; slots are numbered node by node. -1: the row has none. Generic slots take maps and
+// reduces, so that a node has one pool of them.
 std::vector<std::int64_t> slots_of(const TraceView& trace, const ClusterView& cluster) {
   std::vector<Pool> pools;  // two a node
   std::int64_t first = 0;

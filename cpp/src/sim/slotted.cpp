@@ -102,7 +102,8 @@ void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate
   policy_->arrive(jobs_, row);
 }
 
-// The reduce work that the policy believes is left: the estimate less the work done.
+// The reduce work that the policy believes is left: the estimate less the work done; beyond the
+// estimate, a part of the work done (still_left).
 double SlottedSim::reduce_left(Index row, std::int64_t step) const {
   const Truth& truth = truth_[row];
   // Running tasks still have the steps from `step` to their end.
@@ -173,6 +174,7 @@ void SlottedSim::step() {
   grants_.clear();
   ++totals_.decisions;
   pass_steps(step_ - 1);
+  // fresh: the first decision of this step
   policy_->decide(jobs_, options_.machines, idle_, /*fresh=*/true, grants_);
   passed_ = step_;
   spare_ = idle_;

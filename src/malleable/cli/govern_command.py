@@ -180,6 +180,7 @@ def _begun(
         max(1, sum(map(look.slots, look.usable))), asked.objective, asked.policy, kind="arrays",
     )  # fmt: skip
     journal.enter(number_of_run)
+    # Errors of views and predictions are shown and do not end the run.
     guard = Guard(lambda text: note(text, grave=True))
     lease = None if asked.no_lease else Lease(engine, Path.home() / OURS)
     governor = Governor(
@@ -188,6 +189,7 @@ def _begun(
         no_lease=asked.no_lease,
         until_done=asked.until_done,
         guard=guard,
+        # The run's clock is 0 when the oldest array came.
         start=max(0.0, look.at - look.earliest(look.at)),
         progress=progress,
     )

@@ -82,6 +82,7 @@ def _jobs(
         named = [cluster.users.get(user, (0.0, 1.0)) for user in users]
         columns["user_minimum"] = np.array([minimum for minimum, _ in named])
         columns["user_priority"] = np.array([priority for _, priority in named])
+    # NaN: where a job gives no rate, the rate of the node counts.
     rates = jobs.rates_on(np.full(len(cluster.type_names), math.nan), cluster.type_names)
     if rates is not None:
         columns["node_rates"] = np.ascontiguousarray(rates).reshape(-1)
@@ -352,6 +353,7 @@ def _check_deadlines(jobs: ClusterJobs, goal: Objective) -> None:
         refuse("deadline", jobs.deadline, none, f"{goal.text} needs a deadline")
 
 
+# A flow: jobs that wait for each other and count when the last one ends.
 def _kinds(jobs: ClusterJobs, goal: Objective) -> npt.NDArray[np.uint8]:
     first: dict[str, int] = {}
     for row, flow in enumerate(jobs.flow or ()):
@@ -368,6 +370,7 @@ def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
     if cluster is None:
         if load is None:
             raise ValueError("cluster: missing (or give a load)")
+        # Flows run on generic slots, which take maps and reduces.
         return Cluster.for_load(jobs, load, generic=jobs.flow is not None)
     if load is not None:
         raise ValueError("load: only without a cluster")

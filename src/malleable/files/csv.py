@@ -40,6 +40,7 @@ def without_apostrophe(cell: str) -> str:
 def csv_text(columns: Mapping[str, Iterable[Any]], plain: Sequence[str] = ()) -> str:
     """A CSV table of columns by name. Texts are made safe for spreadsheets (`formula_safe`), except ``plain``
     columns: numbers in a row."""
+    # A cell of a plain column holds several numbers in a row.
     safe = [
         list(values if name in plain else map(_safe, values)) for name, values in columns.items()
     ]

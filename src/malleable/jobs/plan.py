@@ -174,6 +174,7 @@ def default_effort(jobs: int, curved: bool = False) -> int:
     """The default effort of FLEX: 16e9 over the square of the jobs, because each candidate then costs more;
     at most `DEFAULT_EFFORT` and at least 60, which prices of steps need. If speed-ups are below linear
     (``curved``): `DEFAULT_EFFORT`, or more if that would be fewer than 60 candidates at (jobs / 100)^2 each."""
+    # Penalties with steps are also planned by prices of times, whose search takes up to 60 steps.
     return _core.default_effort(jobs, curved)
 
 

@@ -53,6 +53,7 @@ def outcome_of(attempts: Sequence[Attempt]) -> TaskOutcome:
     groups = _groups(attempts)
     good = min((each for each in attempts if each.status == 0), key=_end, default=None)
     failed = [each for each in map(_failure, groups) if each]
+    # The task runs again after so many lost attempts; further ones count as failures.
     lost = min(sum(each.how == "lost" for each in failed), LOST_AGAIN)
     counts = {each.attempt for each in (good, *failed) if each}
     two = chain.from_iterable(group for group in groups if group[-1].backup_of is not None)

@@ -52,10 +52,10 @@ _MAPS, _MAP_SECONDS = 900, 30.0
 _HOW: dict[str, Any] = {  # options of the simulations
     "estimates": "learn",
     "prior": _MAP_SECONDS,
-    "at_least_one": True,
+    "at_least_one": True,  # the minimum of every job is one slot
     "heartbeat": 1.0,
     "slow_start": 0.05,
-    "ageing": 0.0,
+    "ageing": 0.0,  # no job goes first because it has waited
     "noise": 0.2,
 }
 _MAPS_PER_REDUCE, _SHUFFLE, _REDUCE_SECONDS = 6.7, 20.0, 60.0
@@ -164,6 +164,7 @@ def _claims6(count: int, rows: dict[str, list[dict[str, Any]]]) -> Iterator[Clai
     # The observation, the criterion of the claim, and the distances from it.
     Found = tuple[Iterable[Interval], str, list[Interval]]
 
+    # margin(c, (f, x), ...) is c + f x + ..., which is positive if the criterion holds.
     def halved(own: dict[float, Interval], small: float, large: float) -> Found:
         criterion = f"gain at {small:g} below half of that at {large:g}"
         pair = own[small], own[large]

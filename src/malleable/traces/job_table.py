@@ -119,6 +119,7 @@ class _Table(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
+        # Not columns: rates by node, and the links of flows, which other formats give; sizes are computed.
         known = inspect.signature(self.make).parameters
         return [name for name in known if name not in ("rate", "after", "flow", "size")]
 
@@ -129,7 +130,7 @@ class _Table(NamedTuple):
         return [one.name for one in known if one.default is one.empty]
 
     def blank(self, column: str) -> Any:
-        # What a blank cell means; None, except for names and speed-ups: it must not be blank.
+        # What a blank cell means. None: it must not be blank (for names and speed-ups None is the value).
         default = inspect.signature(self.make).parameters[column].default
         if column == "arrival" and default is None:
             return 0.0
@@ -246,6 +247,7 @@ def _made(table: _Rows, of: _Table, file: File | None = None) -> Any:
     numbered = list(enumerate(rows))
     if file is None:
         return _build(of, header, numbered)
+    # All rows at once; if that fails and bad rows may be left out, halves of them, down to single bad rows.
     return file.whole(numbered, lambda some: _build(of, header, some), "rows")
 
 

@@ -22,7 +22,8 @@ from malleable.traces.job_columns import Column, cells_of, trace_of_cells
 from malleable.traces.trace import Trace
 
 _STATES = {"Completed": "COMPLETED", "Failed": "FAILED", "Aborted": "FAILED", "Running": "RUNNING"}
-# Fields, and their names in Slurm's sacct, whose reader makes the trace.
+# Fields, and their names in Slurm's sacct, whose reader makes the trace. If two fields have one name, the first
+# that is set counts.
 _TABLE = (
     Column("metadata/uid", "JobID"), Column("metadata/name", "JobName"), Column("metadata/namespace", "User"),
     Column("spec/queue", "Partition"), Column("metadata/creationTimestamp", "Submit"),

@@ -13,7 +13,7 @@ from malleable.traces import converters, converting, recorded_schedule
 from malleable.traces.phases import Column, Phase
 
 
-@by_value()
+@by_value()  # traces are equal if their fields are
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Trace:
     """The jobs of a file; None for everything that the file does not say.
@@ -123,6 +123,7 @@ class Trace:
     @property
     def timed(self) -> bool:
         """Whether the trace knows when work was done, so that a snapshot takes it off."""
+        # A table as of a moment then counts only the work that was left.
         return self.map.end is not None
 
     @property

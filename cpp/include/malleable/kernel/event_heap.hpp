@@ -66,8 +66,8 @@ class EventHeap {
 // event is left.
 struct JobEvent {
   double time = kInfinity;
-  double slots = 0.0;
-  Index position = kNone;
+  double slots = 0.0;      // those that the job has until then, and frees
+  Index position = kNone;  // of the job in the order
   Index job = 0;
 };
 struct EarlierJobEvent {  // ties by position

@@ -136,12 +136,14 @@ class FlowBound {
   struct Option {  // a completion that a flow may choose
     double penalty, due;
   };
+  // Options of penalties that are steps, and of any piecewise linear penalties; completions from
+  // `horizon` on cost the same.
   void list_options(const Penalties& penalties, double horizon);
   void list_grid(const Penalties& penalties, double horizon);
-  void pick_times(std::size_t most);
-  void fill_force();
+  void pick_times(std::size_t most);  // at most so many times get a multiplier
+  void fill_force();                  // fills room_ and force_
   double least_price(const Penalties& penalties, std::size_t j);
-  double price_options();
+  double price_options();  // the bound at the present multipliers, and its gradient
   double relax_steps(double value, int most);
   double search_steps(double value, std::uint64_t nodes, std::span<const std::size_t> least,
                       std::span<double> due);

@@ -67,7 +67,7 @@ class FlowSearch {
   void apply(const OrderMove& move, FlowRecipe& recipe);
   void list_moves();
   void descend(FlowRecipe& recipe, Score& score);
-  bool exhausted();
+  bool exhausted();  // the effort is used up, or the caller stops the search
   bool count(Index flow, double end, double cut, Score& score) const;
 
   const FlowProblem* problem_ = nullptr;

@@ -82,8 +82,8 @@ class LagrangianBound {
   void list_options(const Penalties& penalties, std::size_t j, double from);
   double cost_of(std::size_t j, const Option& option) const;
   std::size_t choose(std::size_t j, double& cost) const;
-  void sum_prices(std::span<const double> multiplier);
-  double evaluate();
+  void sum_prices(std::span<const double> multiplier);  // fills sums_
+  double evaluate();  // the bound at the present multipliers, and its gradient
 
   const Problem* problem_ = nullptr;
   double constant_ = 0.0;      // penalties of jobs without work

@@ -5,7 +5,9 @@
 // with t, and cell t takes at most `room[t]` units. Work may always move to an earlier cell. This
 // network is easier than others:
 //   - costs never fall, so every cell but the last one that is needed is full: demands are known,
-//     no arc needs a capacity, and arcs t + 1 -> t never pay. A transport problem remains;
+//     no arc needs a capacity, and work on arcs t + 1 -> t can always go to cell t directly. A
+//     transport problem remains. Only the search uses these arcs, so that prices never rise
+//     (smooth());
 //   - c_jt is piecewise linear in time[t], so arcs are never stored: pricing a flow is one pass
 //     over the cells' times and prices in vector registers;
 //   - at most cells - 1 flows are split between cells. All others hang below one cell and are not
@@ -103,6 +105,7 @@ class MinCostFlow {
   std::span<const double> price() const {
     return {price_.data(), fine_cells_};
   }  // prices of the cells that are needed
+  // The a_j of the certificate, by flow.
   std::span<const double> potential() const { return potential_; }
 
  private:
@@ -156,42 +159,50 @@ class MinCostFlow {
   Index home_of(Index j) const;
   Index best_cell(std::size_t j) const;
   struct Arc {
-    double reduced;
-    bool enters;
+    double reduced;  // cost of a unit more on the arc, at the present prices
+    bool enters;     // negative by more than rounding, so that a pivot may take it in
   };
   Arc arc_to(Index j, Index cell) const;
-  Arc arc_back(Index t) const;
+  Arc arc_back(Index t) const;  // the arc t + 1 -> t, which costs nothing
   bool limits_reached() const;  // the limits are reached
-  void refresh();
+  void refresh();               // the least price of each stretch with a changed price
 
   // A level is the problem on cells taken together: min_cost_flow_levels.cpp.
+  // trim: finds the cells that are needed and what each takes; set_rows: the level's cost rows.
   void trim(std::span<const double> room);
   void set_rows();
   void set_level(std::span<const double> time, std::size_t stride);
   // Turns portions by cells of the level above into portions by cells of this level.
   void refine(std::size_t coarse_stride, std::size_t stride);
+  // Lists the portions of the tree by cell; assign_carried() then moves the work on arcs t + 1 -> t
+  // to the cells that keep it.
   void collect();
   void assign_carried();
   // The tree: min_cost_flow_tree.cpp.
-  void connect();
+  void connect();  // adds arcs without flow, until all cells and portions are one tree
   void make_nodes();
   void list_arcs();
   void build_tree();
   void prices_from_tree();
+  // Pivots until no arc may enter; false if none could at first.
   bool improve();
+  // Lets arcs t + 1 -> t enter where prices rise with time; true if it made a pivot.
   bool smooth();
 
-  void attach(Index v, Index parent);
+  void attach(Index v, Index parent);  // hangs node v below a parent
   void detach(Index v);
   bool leads_up(Index v) const;
+  // The cycle of an arc that enters from `tail` to `cell`: its first arc that becomes empty leaves.
   Cycle find_leaving(Index tail, Index cell, double most, std::int64_t extra) const;
+  // Applies a cycle to the arcs from v up to where its sides meet; `up`: arcs that lead up lose.
   void push(Index v, const Cycle& cycle, bool up);
   // Changes the sizes of the nodes from v up to `end`.
   void grow(Index v, Index end, Index more);
   void shift_prices(Index top, double shift);
   void pivot(Index j, Index cell, double reduced);
+  // Turns the subtree of `top`, which has so many cells, so that `top` hangs below `above`.
   void hang_below(Index top, Index above, Index cells, double flow, std::int64_t extra);
-  void drop_leaf(Index v);
+  void drop_leaf(Index v);  // a flow that is no longer split
   void read_out(std::span<const double> volume, std::span<const double> room);
 
   const CellCosts* costs_ = nullptr;
@@ -213,9 +224,11 @@ class MinCostFlow {
   std::vector<Index> spare_;           // nodes that are free
   Index root_ = 0;
   std::vector<Portion> portions_, fine_portions_, waiting_;  // by cell
-  std::vector<double> carried_;                              // from a cell to the one before
+  std::vector<double> carried_;  // by cell: work on the arc to the cell before
   std::vector<std::size_t> first_;
   std::vector<Index> component_, degree_, stack_, reached_, arc_offset_, arc_node_;
+  // key_: what a portion loses by waiting in its coarse cell; by_key_: portions, largest loss
+  // first.
   std::vector<double> arc_amount_, key_;
   std::vector<Index> by_key_;
   std::vector<Index> hot_, next_hot_;  // flows to be priced now, and in the next round

@@ -43,6 +43,8 @@ class PrioritySelection {
   // slack; returns their room together.
   double collect(std::span<const double> key, std::span<const double> room, double slack,
                  double limit, double from = -kInfinity);
+  // Draws a sorted sample of keys; guess() takes from it a key below which jobs with about `slack`
+  // room lie.
   void draw(std::span<const double> key, std::span<const double> room);
   double guess(std::span<const double> key, std::span<const double> room, double slack);
   // Larger limits; the second raises `limit` until the candidates can use all the slack.

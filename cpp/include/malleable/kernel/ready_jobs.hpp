@@ -58,6 +58,7 @@ class ReadyJobs {
   }
 
  private:
+  // A job is ready: it enters, or ends at once without work.
   void start(Index job, double time, std::span<double> end) {
     if (problem_->work[job] > 0.0) {
       entering.push_back(job);
@@ -66,6 +67,7 @@ class ReadyJobs {
     }
   }
 
+  // Ends the jobs on the stack, and children without work that become ready by it.
   void settle(double time, std::span<double> end) {
     while (!stack_.empty()) {
       const Index i = stack_.back();

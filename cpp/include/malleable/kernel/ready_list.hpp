@@ -48,8 +48,8 @@ class ReadyList {
   void begin(const FlowProblem& problem, std::span<const Index> rank, Pieces* pieces);
   // Advances to the next event; false if there is none.
   bool step(std::span<double> end);
-  void admit();
-  void balance();
+  void admit();    // inserts jobs that became ready, each at its place
+  void balance();  // gives the slots to ready jobs by rank
   void set_rate(Holder& holder, double slots);
   void record(const Holder& holder);
 

@@ -68,7 +68,7 @@ class SharedPacking {
   void split_by_shares(std::span<double> slots);
   // The slots of the jobs that are left.
   void split(std::span<double> slots);
-  void compact();
+  void compact();  // removes ended jobs from the columns
 
   Problem left_;              // unfinished jobs, and perhaps some that have ended
   std::vector<Index> row_;    // row of left_ -> job

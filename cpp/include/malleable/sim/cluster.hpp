@@ -10,10 +10,11 @@
 //
 // A job's map tasks may run from its arrival on, its reduce tasks once the given part of its maps
 // has finished (slow start); they copy as maps finish. With copy-compute splitting, copying takes
-// no slot and reduce tasks are ready when it has ended. Tasks are never taken back; a decision
-// changes which jobs get the slots that become free. If disks or links are limited, a map task
-// reads its block first. A node that leaves kills its running tasks, and maps that finished there
-// run again as long as a reduce task of their job has not started or not copied everything.
+// no slot and reduce tasks are ready when it has ended. A decision takes no task back; it changes
+// which jobs get the slots that become free. Only reduce tasks that wait for maps, and backup
+// tasks, may be ended early. If disks or links are limited, a map task reads its block first. A
+// node that leaves kills its running tasks, and maps that finished there run again as long as a
+// reduce task of their job has not started or not copied everything.
 //
 // Phase p of a job has the number 2 * job + p; a pool is the slots of one kind (0: maps, 1:
 // reduces; generic slots, which run both: all in pool 0). A reduce task is *parked* while it holds
@@ -149,9 +150,9 @@ class ClusterSimulation {
     const auto bits = std::bit_cast<std::int64_t>(time + 0.0);  // -0 is 0
     events_.push({in_order(bits), static_cast<std::uint64_t>(kind) << kKindAt | sequence_++, what});
   }
-  Event pop();
+  Event pop();  // the next event
   double next_event() const;
-  void integrate(double until);
+  void integrate(double until);  // adds to the totals that are integrals over time
   bool end_tasks_and_reads();
   void admit_arrivals();
   void give_slots(bool happened);
@@ -181,14 +182,18 @@ class ClusterSimulation {
     // a map: it runs beside its block; reading its block takes time
     bool local = false, reads = false;
     bool parks = false;  // a reduce: it waits for maps
+    // seconds that its slot does nothing first, because it worked for another job
     double restart = 0.0;
   };
   StartedTask started_task(const TaskStart& task, double seconds, double copying, bool fails);
+  // Notes whether a map's block is on its node, and whether reading it takes time.
   void note_block(StartedTask& task);
   // Whether a task starts and ends together with a group.
   bool joins(const StartedTask& task, Index group) const;
   Index make_group(const StartedTask& task);
+  // Frees the slots of a group that ends; returns its last task.
   Index free_slots_of(Index group);
+  // The restart of the job's next task: 0 if it takes over a slot that the job frees now.
   double restart_now(Index job);
   // Tasks have ended well, after so many seconds.
   void succeed(Index job, Phase p, std::int64_t tasks, double seconds, double copying);
@@ -196,7 +201,7 @@ class ClusterSimulation {
   void schedule(Index group);
   void finish(Index group);
   void change_node(Index change);
-  void kill(Index group, Index node);
+  void kill(Index group, Index node);  // the tasks of a group on a node that leaves
   void free_slot(Index node, int pool) {
     scheduler_.release(node, pool);
     if (heartbeats_.used()) schedule_heartbeat(node);
@@ -207,15 +212,15 @@ class ClusterSimulation {
   // The group's reduces hold slots and wait for maps.
   void park(Index group);
   void unpark(Index group);
-  void drop_group(Index group);
+  void drop_group(Index group);  // a group without tasks
   void begin_copying(Index job);
-  void end_read();
+  void end_read();  // the task begins to work
   // The node from which a task reads its block.
   Index source_of(Index job, Index task) const;
 
   // What is lost: cluster_losses.cpp. copies(): whether the group's reduces still copy.
   bool copies(Index group);
-  bool needs_outputs(Index job);
+  bool needs_outputs(Index job);  // a reduce task has not started or still copies
   void run_maps_again(Index job);
   void park_again(Index group);
   // Whether waiting reduces hold all slots, so that nothing could start any more.
@@ -224,7 +229,9 @@ class ClusterSimulation {
   void make_room();
   // Ends a reduce that waits for maps.
   void evict(Index job);
+  // Ends waiting reduces whose slots the scheduler wants for other tasks; true if there was one.
   bool take_back_reduces(int pool);
+  // Starts reduces that will wait for maps, where the scheduler lets them take slots early.
   void start_early_reduces();
 
   // Second attempts: cluster_backups.cpp.

@@ -87,13 +87,13 @@ class PeriodicLoop {
   std::size_t row_of(std::int64_t id) const {
     return adopted_.empty() ? rows_[static_cast<std::size_t>(id)] : adopted_.at(id);
   }
-  void plan_call();
+  void plan_call();  // the time of the next call at which a job is in the system
   void report_changes(double now);
   void list_running(double now);
   void note_promised();
   void count_held(const Running& job, double call);
   void end(const Running& job, double time);
-  void pass_period();
+  void pass_period();  // holds the slots until the next call
   bool rare() const { return options_.period > 0.0 && jobs_looked_at_ > options_.exact; }
   double call_after(double time) const;
   void pass_on_slots();

@@ -107,8 +107,8 @@ class SlottedSim {
   // Tells the policy that steps have passed.
   void pass_steps(std::int64_t step);
   void start_reduces(const SlottedGrant& grant);
-  void apply(const SlottedGrant& grant);
-  void end_tasks();
+  void apply(const SlottedGrant& grant);  // starts what the policy has granted
+  void end_tasks();                       // those that end in the present step
   void finish(Index row);
   void record(const Truth& truth, std::int64_t finish);
   double reduce_left(Index row, std::int64_t step) const;
@@ -129,9 +129,10 @@ class SlottedSim {
   SlottedRecords records_;
   std::int64_t step_ = 1;          // next step to run
   std::int64_t idle_, spare_ = 0;  // spare_: idle and not granted yet in this step
-  std::int64_t live_ = 0, sequence_ = 0, startable_ = 0;  // rows with tasks that may start
-  std::int64_t passed_ = 0;                               // the last step that the policy knows of
-  std::int64_t polled_ = 0;
+  // Jobs in the system; jobs fed; rows with tasks that may start.
+  std::int64_t live_ = 0, sequence_ = 0, startable_ = 0;
+  std::int64_t passed_ = 0;  // the last step that the policy knows of
+  std::int64_t polled_ = 0;  // work since the last call of poll_
 };
 
 }  // namespace malleable

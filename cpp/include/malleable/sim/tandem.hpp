@@ -154,21 +154,21 @@ class TandemQueue {
     static constexpr std::size_t kNear = 64;  // jobs of the least ranks, which are kept sorted
     void insert_near(const Entry& entry);
     void push_far(const Entry& entry);
-    void refill();
+    void refill();  // moves the first jobs from the heap to the sorted ones
 
     std::vector<Entry> near_, far_;     // no job in far_ goes before a job in near_
     std::vector<std::uint32_t> stamp_;  // by row
     std::size_t count_ = 0;             // jobs in the ranking
   };
   struct Class {
-    Ranking mapping, buffered;
+    Ranking mapping, buffered;  // jobs with map work left; jobs with something to shuffle
   };
   // How the rankings hold a job.
   struct Place {
-    TandemRank map, shuffle;
-    bool maps = false, waits = false;
+    TandemRank map, shuffle;           // its ranks at the stations
+    bool maps = false, waits = false;  // it is in `mapping`; in `buffered`
   };
-  // Estimates, and true sizes less estimates.
+  // Estimates, and true sizes less estimates; slack: work that counts as rounding.
   struct Guess {
     double map_error, shuffle_error, map, shuffle, slack;
   };
@@ -181,7 +181,7 @@ class TandemQueue {
   };
   struct Portions {  // of both stations, by class
     std::array<double, 2> map{1.0, 0.0}, shuffle{1.0, 0.0};
-    bool lends;
+    bool lends;  // a class passes on capacity that it does not use
   };
   struct Step {
     double seconds;
@@ -191,7 +191,7 @@ class TandemQueue {
 
   void add(const TandemJobs& jobs, std::size_t j);
   void complete(std::uint32_t row);
-  void refresh(std::uint32_t row);
+  void refresh(std::uint32_t row);  // its ranks, after it worked
   Portions portions();
   // Serves the first jobs of a class.
   void serve(const Class& group, double map_share, double flow, double given, bool lends);
@@ -201,7 +201,10 @@ class TandemQueue {
   double weight_of(const FluidJob& job) const { return options_.weighted ? job.weight : 1.0; }
   double beta();                       // the least imbalance of all jobs
   Seen seen(std::uint32_t row) const;  // work left, as the policy sees it
+  // How fast a running job's ranks fall; `next`: time until they change otherwise, if that is
+  // sooner.
   Falls falls_of(const Service& s, double& next) const;
+  // The time until a job behind has a rank below that of the job in front.
   static double until_overtaken(const Fall& back, const Fall& front, double slack);
   double next_change() const;
   Step next_step(double most);

@@ -216,7 +216,7 @@ def keep(control: socket.socket, unused: Sequence[int], parent: int, *how: Any) 
     try:
         keeper = Keeper(control, parent)
     except ProcessLookupError:
-        return  # the worker is gone already
+        return  # the pool is gone already
     try:
         keeper.serve(*how)
     except OSError:
