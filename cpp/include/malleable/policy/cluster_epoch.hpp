@@ -134,23 +134,35 @@ class ClusterEpoch final : public ClusterPolicy {
     }
   };
 
+  // Notes whether decisions change with time alone, and whether slots may be shared by size.
   void note_kinds(const ClusterState& state);
+  // Brings a share's epoch up to date with changed jobs.
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);
+  // Tells the epoch what update() has collected: gone, changed and new jobs.
   void pass_changes(int pool, Share& share, std::size_t first_new);
+  // Sets the part of the pool's minimum that each job has.
   void share_minimum(const ClusterState& state, int pool, Share& share);
+  // Notes the slots that a job can use, and updates the sums of its share.
   void set_most(Share& share, int pool, Index job, std::int64_t most);
+  // Smaller jobs get more slots, by the share exponent (1: the order alone decides).
   void give_by_size(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                     double share_exponent, Answer& answer);
+  // Smith's ratio.
   double key(const ClusterState& state, Index job, int pool) const;
   std::size_t share_of(const ClusterState& state, Index job) const;
   bool starts_together(const ClusterState& state, Index job) const;
+  // Sets changed_, with jobs whose minimum changed because they ask for a slot.
   void gather_changed(const ClusterState& state, int pool, std::span<const Index> changed);
+  // A job's minimum; with the job, also the slot for which an unsure job asks.
   std::int64_t least(const ClusterState::Demand& demand) const;
   std::int64_t least(const ClusterState::Demand& demand, const ClusterState& state, Index job,
                      int pool) const;
+  // Whether so little is known of a job that it should get one slot at once.
   bool unsure(const ClusterState& state, Index job, int pool) const;
+  // Chooses the job that asks for its program (the jobs that run the same code).
   void ask(const ClusterState& state, Index job, int pool);
+  // Decides one share, and writes the targets.
   void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);
 
   Placed place(const ClusterState& state, int pool, Index job) const;

@@ -125,6 +125,7 @@ class ClusterFlow final : public ClusterPolicy {
   template <typename Visit>
   void each_phase(const ClusterState& state, Index job, const Visit& visit) const;
   Left left_of(const ClusterState& state, Index job, Phase p) const;
+  // Adds a flow to the epoch of its side.
   void come(const ClusterState& state, Index number);
   void add_parents(const ClusterState& state, const Flow& flow);
   // p of a job at a decision; that of all programs for jobs that have not come.
@@ -133,16 +134,25 @@ class ClusterFlow final : public ClusterPolicy {
     return place_[job] == Place::kHere ? state.exponent_of(job) : state.learned.speedup;
   }
   void update_speedups(const ClusterState& state, Answer& answer);
+  // Removes it.
   void leave(Flow& flow);
+  // Tells the epoch what changed of a job and of its flow.
   void update_job(const ClusterState& state, Index job);
+  // Updates jobs without a stated time, whose tasks count like those of other jobs.
   void update_guesses(const ClusterState& state);
+  // Counts the slots that a job can use now.
   void count_most(const ClusterState& state, Index job);
+  // Sets the lines of flows that changed.
   void line_up(Side& side);
+  // Decides about the flows of a side.
   void serve(double now, Side& side, std::int64_t slots, Answer& answer);
   // Gives slots to flows; `rows`: of the epoch, in its order.
   void hand_out(Side& side, std::span<const Index> rows, double slots, Answer& answer);
+  // Sets the ranks of jobs: prices, or places in the order.
   void rank(Side& side, const FlowEpoch::Order& order, Answer& answer);
+  // Sets the rank of a job.
   void put(Index job, double rank, Answer& answer);
+  // The rank; between two decisions a new flow goes before the first flow with more work left.
   double rank_now(const ClusterState& state, Index job) const;
   // The job's first unfinished phase in the table.
   const FlowTable::Job& phase_of(const FlowTable::Flow& row, Index job) const {

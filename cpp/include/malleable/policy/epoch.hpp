@@ -154,15 +154,23 @@ class alignas(kLine) Epoch {
   void state(State& s);
 
  private:
+  // What the options and the present jobs ask for, as bits (kAsks...); not all go together.
   unsigned asked() const;
   void check_restart(const RestartView& restart) const;
   unsigned asked_by(Kind kind, std::size_t j, const JobsView& jobs) const;
+  // Throws if some job arrives after `now`.
   void check_come(double now) const;
+  // Rebuilds the plan behind the last decision; throws if later decisions make it.
   void recall_whole();
+  // Jobs have start conditions from now on.
   void begin_start();
+  // Starts and stops jobs with a start condition.
   void start_jobs();
+  // Updates the data derived from a row's columns.
   void refresh(std::size_t row);
+  // Lets the first rule that can decide give slots.
   void choose();
+  // The decision for 0 slots.
   void decide_nothing();
 
   Scene at_;  // the jobs, slots, options and time that all rules read

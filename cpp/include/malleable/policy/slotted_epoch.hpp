@@ -99,15 +99,23 @@ class SlottedEpoch {
 
  private:
   std::int64_t step_of(double now) const;
+  // Whether the number of the step is exact in doubles.
   bool in_reach(double now, double first) const;
   void leave(std::span<const std::int64_t> ids, bool cancelled);
   void write(Index row, const Columns& columns, std::size_t k);
+  // Notes the latest known time.
   void note_time(double now);
+  // Tells the policy that time has passed, up to the end of a step.
   void pass_steps(std::int64_t step);
+  // With a period: waiting tasks as machines that run tasks of one job one after the other.
   std::span<const SlottedJob> cap(double steps);
+  // Gives left-over machines to jobs that end earlier by them; returns what stays idle.
   std::int64_t hand_out_rest(double steps, std::int64_t idle);
+  // Sets line_: the grants first, then by arrival.
   void line_up();
+  // The last decision again, because nothing has changed.
   std::span<const Grant> again();
+  // Notes the load of an arriving job for `overloaded`.
   void count_arrival(const SlottedJob& job);
   double period_steps() const;  // whole steps for which a decision holds
   void write_grant(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots, bool changed,

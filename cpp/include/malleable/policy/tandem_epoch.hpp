@@ -137,7 +137,7 @@ class TandemEpoch {
       bool operator<(const Entry& other) const { return other.rank < rank; }
     };
     std::vector<Entry> heap;
-    Row best = kNone, taken = kNone;
+    Row best = kNone, taken = kNone;  // the first job; the one that was first before the heap
     std::size_t count = 0;
     bool gathered = false;
   };
@@ -149,6 +149,7 @@ class TandemEpoch {
   // Running jobs of a class at a station, in order; the last one may take more.
   struct Parts {
     std::vector<Part> parts;
+    // Both give up to `quota`, to the last job or to a new one, and return what is left of it.
     double extend(double quota);
     double add(Row row, double quota, double most, Bound bound);
   };
@@ -170,31 +171,42 @@ class TandemEpoch {
   void begin_decision(double now, const Both<std::int64_t>& slots, double period);
   // Gives the slots of a station.
   void serve(Station at, double heavy);
+  // Lists jobs that map now and have nothing ready: their work flows into the shuffle station.
   void line_up_flows();
+  // Sets latest_arrival_ again after jobs left.
   void find_latest();
+  // Computes a job's ready shuffle work (unless it is given) and its ranks.
   void refresh(Row row);
   std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }
   double beta() const;  // the least imbalance of all jobs, which sets the shares of classes
+  // Finds the first job of each class at a station; head() is the first that remains.
   void line_up(const StationState& of);
   Row head(std::size_t group);
   void drop_head(std::size_t group);
   // Hands up to `quota` of a station down the line of a class; returns the rest.
   double fill(Station at, std::size_t group, double quota);
+  // The work that a job can do at a station within the period [slot-seconds].
   double usable(Row row, Station at) const;
+  // Cuts a maximum share to whole slot-periods; whether it changed.
   bool cap(Row row, Station at, double& most) const;
   void hand_out_rest(Station at);
+  // Lists all jobs that wait at a station by rank (turn).
   void order_all(Station at);
   // Gives each class its part of a station.
   void share(Station at, double heavy);
+  // Rounds shares to slots, by largest remainder.
   void to_slots(Station at);
   Service& service_of(Row row);
+  // Why a job gets nothing of a station.
   Bound bound_of(Row row, const Service& service, Station at) const;
+  // The services, then jobs that lost their slots.
   std::span<const Service> all_services();
   double slots_at(Station at) const { return static_cast<double>(options_.slots[at]); }
 
   TandemEpochOptions options_;
   EpochTable<Job, 2> jobs_;
   PeriodClock clock_;
+  // jobs of two classes, map-heavy and shuffle-heavy, have their own parts of a station
   bool split_;
   // in the present decision, jobs and classes pass on capacity that they cannot use
   bool lends_ = true;

@@ -369,6 +369,7 @@ class ClusterScheduler {
   };
   // The work that busy faster slots can do before it is better to start on the free slot.
   double patience(Index job, Phase p) const;
+  // Whether the job leaves the free slot to the next one; the job that takes it after all.
   bool leaves_slow_slot(Index job, Phase p, LeftSlot& left) const;
   Index takes_slow_slot(int pool, const LeftSlot& left) const;
   // How many of its tasks may start on the free slots.
@@ -393,13 +394,17 @@ class ClusterScheduler {
   void time_next_check(Index job);
   // Whether its reduces may start in slots that no ready task wants.
   bool may_start_early(Index job) const;
+  // How many of its reduces may start so; its own maps come first.
   std::int64_t most_early(Index job) const;
+  // Looks again at the maps of jobs whose time has come; makes waiting reduces not ready again.
   void make_due_checks();
   void make_unready(Index job);
+  // Counts reduces that started before all maps have ended; takes off the ones that ended.
   void started_early(Index job, std::int64_t tasks);
   void ended_early(Index job, std::int64_t tasks) {
     jobs_[job].early = std::max<std::int64_t>(0, jobs_[job].early - tasks);
   }
+  // Whether ready tasks need more slots than are free.
   bool tasks_lack_slots(int pool, std::int64_t freed);
   bool placed(Index job, Phase p) const {
     return p == kMap && options_.replicas > 0 && state_.blocks.has_blocks(job);
@@ -419,11 +424,14 @@ class ClusterScheduler {
   std::int64_t working(Index job, Phase p) const;
   LogMean mean_now(Index job, Phase p) const;
   LogTimes times_now(Index job, Phase p) const;
+  // Updates the estimate of a phase's tasks; of all jobs that the next decision looks at.
   void estimate(Index job, Phase p);
   void estimate_changed();
   // Sets the priors again of phases that have shown no time.
   void expect_again();
+  // Updates p of all present jobs, program by program (programs are runs of the same code).
   void update_exponents();
+  // Learns from a phase that is done.
   void learn(Index job, Phase p);
   // The phase has no more tasks.
   void close(Index job, Phase p);
@@ -447,30 +455,41 @@ class ClusterScheduler {
   void watch_age(Index job, int pool, bool starves);
   // Whether that has lasted for `ageing` seconds.
   bool starves_for_long(Index job, int pool);
+  // Sets aged_; slot-seconds of aged jobs so far; whether one more job may go first.
   void mark_aged(Index job, int pool, std::uint8_t how);
   double aged_seconds(int pool) const;
   bool may_help(int pool) const;
   void let_aged_go_first(int pool);
+  // Tasks of a job that a slot of the pool could start now.
   std::int64_t startable(Index job, int pool) const;
+  // Moves jobs whose counts or values changed to their places among waiting jobs.
   void settle_places(int pool);
+  // Whether the policy may decide differently as time passes.
   bool goes_by_clock() const {
     return policy_->depends_on_time() && !state_.present.empty() &&
            (ready_[0] > 0 || ready_[1] > 0);
   }
+  // Delay scheduling: whether the job leaves the node's slot to others.
   bool waits_for_block(Index job, Index node);
+  // Give free slots away: the fastest first; as the policy chooses; node by node.
   void assign_queue(int pool, std::vector<TaskStart>& starts);
   void assign_chosen(int pool, std::vector<TaskStart>& starts);
   void assign_nodes(int pool, std::vector<TaskStart>& starts);
+  // Offer a node's slot: to any job; to the job that the policy chooses.
   bool offer_one(Index node, int pool, std::vector<TaskStart>& starts);
   bool offer_to_chosen(Index node, int pool, std::vector<TaskStart>& starts);
+  // Whether an entry of the queue is for a slot that has been taken.
   bool is_stale(Index node);
   bool offer_to_first(Index node, int pool, bool first, std::vector<TaskStart>& starts);
   Phase next_phase(Index job, int pool) const;
   Index free_node(int pool);
+  // Takes a job that cannot use the offered slot out of the waiting ones, until unskip().
   void skip(Index job, int pool);
   void unskip(int pool);
+  // Lets a gang begin to gather slots; holds a slot for it (false: it waits for another node).
   void gather(Index job, Phase p, int pool);
   bool hold_slot(Index node, int pool, std::vector<TaskStart>& starts);
+  // The next task: one with a block on the node; any one.
   Index task_near(Index job, Index node);
   Index next_task(Index job, Phase p);
 

@@ -58,13 +58,19 @@ class InstanceRule {
 
  private:
   Concave::Task task(const Scene& at) const;
+  // Tries several orders, or searches for a plan while no jobs come.
   void try_orders(const Scene& at);
+  // Sets known_ from known_ids_; whether it has all present jobs.
   bool know_order(const Scene& at);
+  // Moves jobs that hold slots forward (hysteresis).
   void favour_holders(const Scene& at, bool strict);
   void decide_concave(const Scene& at, const Problem& beside);
+  // For many jobs and a maximum: shares by latest start, without an order; false: it cannot.
   bool share_by_level(const Scene& at, const Problem& by);
+  // Whether the order follows from the level: the least value of a maximum that can be reached.
   bool levelled(const Scene& at) const;
   void plan_in_order(const Scene& at, bool detail, Plan& plan);
+  // The plan without slots: jobs with work never end.
   Plan plan_nothing(const Scene& at) const;
 
   Flex flex_;

@@ -46,14 +46,21 @@ class Periodic {
   void state(State& s) { s(history_); }
 
  private:
+  // The expected work left of a job; `spread`: of the logarithms of size over estimate.
   double left_of(const Scene& at, std::size_t row, double spread) const;
   void estimate_left(const Scene& at);
+  // Which rule decides: equal shares (sizes err much), prices (sums of steady kinds), or apparent
+  // cost (sums of tardiness).
   bool shares_equally(const Scene& at) const;
   bool priced(const Scene& at) const;
   bool goes_by_cost(const Scene& at) const;
+  // Whether some job is late in any schedule, or sizes are too uncertain to tell.
   bool any_late(const Scene& at) const;
+  // The penalty of a second of each job, as the policy sees it.
   std::span<const double> values(const Scene& at);
+  // The value of the jobs that come within a period.
   double coming_value(const Scene& at) const;
+  // The jobs that share the slots, with minima that fit.
   PeriodicJobs periodic_jobs(const Scene& at);
   void share_by_price(const Scene& at, std::vector<double>& share);
   void make_cost_keys(const Scene& at, const PeriodicJobs& jobs);

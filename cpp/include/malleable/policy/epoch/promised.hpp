@@ -79,24 +79,36 @@ class Promised {
     void state(State& s) { s(theta, weight); }
   };
 
+  // Computes keys and rows of the list, and removes jobs that left.
   void update_list(const Task& task);
   // Sets lambda_ and the prices.
   void weigh(const Task& task);
+  // Whether all jobs together ask for more slots at this price than there are.
   bool asks_more(const Task& task, double price) const;
+  // The price at which all jobs together ask for as many slots as there are.
   double price_of_all(const Task& task);
+  // The number of slots on which the job's work is cheapest at a price of a slot-second.
   double asked(const Task& task, Index row, double price) const;
   void insert_new(const Task& task);
   std::size_t place_of(const Task& task, Index row) const;
+  // The cost of a second by which the job misses its promise.
   double error_weight(const Entry& entry) const;
+  // Gives slots in the order of the list, and computes all ends.
   void lay_out(const Task& task, std::span<double> slots);
   void promise_ends(const Task& task);
   void promise_end(const Task& task, std::size_t place, double theta);
+  // Sets late_.
   void count_late(const Task& task);
+  // Adds the error of an ended job to over_.
   void count_error(const Entry& entry, double now, double target);
+  // Learns theta (Slip) from an ended job; the weighted median of what was learnt.
   void learn(const Entry& entry, double now);
   double median_slip() const;
+  // The load of recent arrivals that would go before a job with this key.
   double passing(const Task& task, double key) const;
+  // Remembers the arrival for passing().
   void note_arrival(const Task& task, Index row);
+  // Gives the slots that the list leaves idle.
   void bring_forward(const Task& task, std::span<double> slots);
 
   std::vector<Entry> list_;

@@ -56,22 +56,32 @@ class Start {
     double least = -1.0, most = -1.0;
   };
 
+  // Whether the job has a start condition.
   bool starts(const Scene& at, std::size_t row) const;
+  // The slots that the job has at least while it runs; the slots that it can use.
   double least(const Scene& at, std::size_t row) const;
   double most(const Scene& at, std::size_t row) const;
+  // The work left; if the job has outlived its estimate, a part of the estimate.
   double left(const Scene& at, std::size_t row) const;
   bool runs(std::size_t row) const { return turn_[row] > 0; }
+  // Stops the jobs that started last until the minima of the others fit.
   void stop_beyond(const Scene& at);
+  // Adds the work of a job on its minimum to the sums.
   void count_area(const Scene& at, std::size_t row);
   // Sums over present jobs.
   void look(const Scene& at);
   // Sets D_j of jobs that have come since the last decision.
   void meet(const Scene& at);
+  // Tells line_ which jobs wait, which run, and which running jobs could use more slots.
   void line_up(const Scene& at);
   void line_up_growth(const Scene& at, std::size_t row);
+  // The place in the order of starting; the least is first.
   double key(const Scene& at, std::size_t row, double wait) const;
+  // Scales guarantees to the slots that the minima of started jobs leave.
   void scale_guarantees(const Scene& at);
+  // Gives jobs that start now their preferred slots, while some are free.
   void prefer(const Scene& at, std::span<const Index> started, double free);
+  // Writes the limits of all jobs into the table; the rows whose limits changed.
   std::span<const Index> limit(Scene& at);
 
   // By row: when the job started in the order of starts, or 0; D_j [s], negative before the first

@@ -47,13 +47,18 @@ class StartLine {
     double gain, slots, all;
   };
 
+  // Whether the job would still run when the reservation begins.
   bool delays(const Waiting& job) const {
     return reserved_ && job.seconds > until_ * (1.0 + kAmple);
   }
+  // Sorts the steps of growth by gain, as far as they use the free slots.
   void rank_growth(double free);
+  // The gain of growth by so many slots.
   double grown(double slots) const;
   bool may_start(const Waiting& job, double free) const;
+  // Reserves slots for a job at the earliest time at which it fits.
   void reserve(double need, double free);
+  // Drops jobs that may not start, except the first one that may have a reservation.
   void sift(double free);
 
   std::vector<Waiting> waiting_;
