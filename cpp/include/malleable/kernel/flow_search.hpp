@@ -65,9 +65,11 @@ class FlowSearch {
 
  private:
   void apply(const OrderMove& move, FlowRecipe& recipe);
-  void list_moves();
+  void list_moves();  // all moves, or near ones and some far ones
+  // Moves flows within the order while that lowers the score.
   void descend(FlowRecipe& recipe, Score& score);
   bool exhausted();  // the effort is used up, or the caller stops the search
+  // Adds a flow that has ended to the score; false once that exceeds `cut`.
   bool count(Index flow, double end, double cut, Score& score) const;
 
   const FlowProblem* problem_ = nullptr;

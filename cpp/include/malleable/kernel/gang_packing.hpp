@@ -26,13 +26,14 @@ class GangPacking {
  private:
   // First position >= from whose job is unfinished and needs at most `free` slots; size() if none.
   std::size_t next_fitting(std::size_t from, double free) const;
+  // need: the job's minimum; infinite once it has ended.
   void set_need(std::size_t position, double need);
   // No job runs yet.
   void begin(const Problem& problem, std::span<const Index> order, Plan* plan);
   void set_rate(std::size_t position, double time, double slots);
   // Serves the positions from `redo` on again.
   void serve(std::size_t redo, double time);
-  void collect_ended(double time);
+  void collect_ended(double time);  // moves jobs that end by then from running_ to ended_
 
   const Problem* problem_ = nullptr;
   std::span<const Index> order_;

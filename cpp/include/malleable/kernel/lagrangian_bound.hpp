@@ -73,16 +73,18 @@ class LagrangianBound {
   struct Sums {  // of multipliers from a time on; of earlier ones times their times
     double after, moment;
   };
+  // At most `most` times at which work is forced; false for custom penalties.
   bool pick_times(const Penalties& penalties, std::span<const double> earliest,
                   std::span<const double> completion, double end, std::size_t most);
   // The last completion that pays the penalty before this row.
   double last_of(const Penalties& penalties, std::size_t row) const;
   std::uint16_t first_from(double t) const;  // number of the first time that is at least t
   void add_option(std::size_t j, double completion, double penalty, std::uint16_t rising);
+  // Lists the completions that can be the best choice of the job at any prices.
   void list_options(const Penalties& penalties, std::size_t j, double from);
   double cost_of(std::size_t j, const Option& option) const;
-  std::size_t choose(std::size_t j, double& cost) const;
-  void sum_prices(std::span<const double> multiplier);  // fills sums_
+  std::size_t choose(std::size_t j, double& cost) const;  // the cheapest option, and its cost
+  void sum_prices(std::span<const double> multiplier);    // fills sums_
   double evaluate();  // the bound at the present multipliers, and its gradient
 
   const Problem* problem_ = nullptr;

@@ -65,11 +65,12 @@ class LagrangianDensity {
     double work, low, high, last;  // `last`: completion with the minimum alone
     double least;                  // the price of ending at `last`
   };
-  std::size_t cell(double t) const;
+  std::size_t cell(double t) const;  // that has this time
   Sums sums(double t) const;
+  // The price of the work that a completion forces: int l f(t; C) dt.
   double forced_price(const Job& job, double completion) const;
   Job job_at(std::size_t j) const;
-  Choice choose(std::size_t j) const;
+  Choice choose(std::size_t j) const;  // the cheapest completion, by penalty and forced work
   // `row`: the line of the job's penalty that holds between `from` and `to`.
   void scan(const Job& job, std::size_t row, double from, double to, Choice& best) const;
   // Adds the forced work of `count` such jobs to the cells.
@@ -78,7 +79,7 @@ class LagrangianDensity {
   void change(double at, double level, double ramp);
   void sum_prices();
   double capacity_price() const;  // the price of all the work that slots could do: S int l t dt
-  double evaluate();
+  double evaluate();              // the bound of the sample at the present prices
   double last_of(std::size_t row) const;  // the last completion that pays the row before
   bool stops(std::size_t jobs) const;     // asks `stop` each time so many jobs were looked at
 

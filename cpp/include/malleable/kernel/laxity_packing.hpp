@@ -68,14 +68,15 @@ class LaxityPacking {
   };
 
   void load(const Problem& problem, std::span<const Index> order, std::span<const double> due);
+  // Adds the job's end, and its latest start if it has one, as long as its rate stays.
   void push_events(Index p, std::vector<Event>& events) const;
   void set_rate(Index p, double rate);
-  void unlink(Index p);
+  void unlink(Index p);  // no job displaces it any more
   // Gives free slots to the first jobs that can use them.
   void fill();
-  void make_urgent(Index p);
-  Event next_event();
-  Index next_end();
+  void make_urgent(Index p);  // its latest start has come
+  Event next_event();         // that is still valid
+  Index next_end();           // advances to the next end of a job; returns its place
 
   std::vector<Row> rows_;  // by place in the order, from 1 on; the first and the last are sentinels
   // all jobs before it are at their maximum, all behind it at their minimum

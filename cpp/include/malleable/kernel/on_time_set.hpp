@@ -40,6 +40,7 @@ class OnTimeSet {
     double work, low, high, due;
     std::size_t first;  // grid time from which it demands more than its minimum does
   };
+  // The grid: at most so many due times, and the end of all work.
   void choose_times(const Problem& problem, std::span<const double> due, std::size_t times);
   Demand demand(Index job, double due) const;
   // demand at time k beyond the work of the minimum
@@ -49,7 +50,7 @@ class OnTimeSet {
     const double least = own < job.work ? own : job.work;
     return forced > least ? forced - least : 0.0;
   }
-  bool fits(const Demand& job);
+  bool fits(const Demand& job);  // whether there is room for it at all times of the grid
   // Takes the forced work of a job from the room (`sign` -1), or gives it back (1).
   void take(const Demand& job, double sign);
 

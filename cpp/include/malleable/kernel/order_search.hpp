@@ -69,10 +69,11 @@ class OrderSearch {
                         double bound, const std::function<bool()>& stop);
 
  private:
-  OrderMove random_move();
-  void list_moves();
+  OrderMove random_move();  // mostly between near positions
+  void list_moves();        // all moves, if they are few
+  // Moves to better neighbours until there is none, or none was found for long.
   void descend(PackedOrder& packed, Score& score);
-  bool exhausted();
+  bool exhausted();  // the effort is used up, or the caller stops the search
   template <typename Done>
   void pack(std::span<const Index> order, std::span<const double> due, Done done) {
     if (due.empty()) {

@@ -40,8 +40,9 @@ class PeriodLevels {
   std::span<const double> key() const { return key_; }
 
  private:
+  // Whether all jobs may meet the deadlines of a level.
   bool passes(const Problem& problem, const Penalties& penalties, double period, double level);
-  void set_keys();
+  void set_keys();  // by deadline; jobs that were given up come last
   bool late(std::size_t j) const { return given_up_[j] != 0; }
 
   PeriodicDemandTest test_;

@@ -44,10 +44,13 @@ class PeriodPrices {
   double price() const { return price_; }
 
  private:
+  // Sets the order: slot-periods over value, less for jobs that hold slots (by `hysteresis`).
   void set_keys(const PeriodicJobs& jobs, double hysteresis, std::span<const double> held);
   // Gives slots at a price; returns what jobs that do not end pay a second.
   double serve(const PeriodicJobs& jobs, double price, std::span<double> slots) const;
+  // Penalties, if each job that does not end in this period has all slots afterwards.
   double cost(const PeriodicJobs& jobs, std::span<const double> slots) const;
+  // Gives the slots of the last jobs to the others, where that ends the others much sooner.
   void let_some_wait(const PeriodicJobs& jobs, std::span<double> slots);
 
   double price_ = 0.0;

@@ -95,19 +95,28 @@ class PriorityOrders {
   KeySort& sorter() { return sorter_; }
 
  private:
+  // The key of a rule, before it is divided by the rate at which the job's penalty grows.
   double key_of(OrderRule rule, const Problem& problem, std::size_t j, double earliest) const;
+  // The logarithm of Smith's ratio by the rate at which the job loses soon, plus the time it can
+  // wait.
   double apparent_cost(const Problem& problem, const Penalties& penalties, std::size_t j,
                        double earliest, double patience, double& rate) const;
+  // The cost of giving up a target (the end of a step of the penalty).
   static double loss_of_step(const Problem& problem, const Penalties& penalties, std::size_t j,
                              double due, double end);
-  void begin_on_time_set(const Problem& problem);
-  Index take_target(std::size_t& next);
+  void begin_on_time_set(const Problem& problem);  // no job is chosen yet
+  Index take_target(std::size_t& next);            // the next job by target
+  // Moves a job's target to the first step from `from` on that has room, if there is one.
   void move_target(const Problem& problem, const Penalties& penalties, Index j, double from,
                    bool later);
+  // Tries the asks (jobs with due times) in turn, then later steps of jobs that asked.
   void fill_set(const Problem& problem, const Penalties& penalties, std::span<const DueAsk> asks,
                 bool at_once, const std::function<bool()>& late);
+  // The end of the step after `due`; infinite if there is none.
   double next_due(const Problem& problem, const Penalties& penalties, std::size_t j,
                   double due) const;
+  // Orders by a set of jobs that keep their targets: built by time, giving up the cheapest steps;
+  // or joined one by one, by the cost of the next step over work.
   void on_time_set(const Problem& problem, const Penalties& penalties, std::span<Index> order);
   void fitting_set(const Problem& problem, const Penalties& penalties, double spare,
                    std::span<Index> order);

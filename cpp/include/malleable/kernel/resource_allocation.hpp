@@ -54,17 +54,21 @@ class ResourceAllocation {
   struct Option {  // so many slots of a job, and its penalty then
     double slots, cost;
   };
+  // The common case in closed form: linear penalties and speed-ups; false in other cases.
   bool run_closed(const Task& task);
+  // Ranges of slots in which the costs of jobs are finite.
   void set_ranges(const Task& task);
   void set_range(const Task& task, std::size_t j);
-  void select_worst(const Task& task);
+  void select_worst(const Task& task);  // serves the worst job first
   bool convex(const Task& task, std::size_t j, bool dense) const;
-  void select_gains(const Task& task);
+  void select_gains(const Task& task);  // convex costs: takes the largest gain first
   template <typename Price>
   void select(const Task& task, Price price, double dearest);
+  // Other costs: chooses among slot counts at which penalties fall; `dense`: among all counts.
   void choose_options(const Task& task, bool dense);
+  // Adds the slots at which the steps of a step function can be met.
   void offer_steps(const Task& task, std::size_t j);
-  static double gain(const Option& from, const Option& to);
+  static double gain(const Option& from, const Option& to);  // of a slot
   // Adds an option, and removes options that a mixture of two others beats.
   void offer(Option option);
 

@@ -61,8 +61,11 @@ class SharedPacking {
     Plan* plan;
   };
   void load(const Problem& problem, const Rule& rule);
+  // The job holds `slots` from `time` on.
   void set_slots(const Run& run, Index job, double time, double slots);
+  // Sets slots and rates; returns the time until the first job ends.
   double share_out(const Run& run, double time);
+  // Lets `span` pass, until `time`.
   void work_off(const Run& run, double span, double time);
   void share_by_order();
   void split_by_shares(std::span<double> slots);

@@ -65,6 +65,7 @@ class SpeedupPosterior {
   };
   // Null if the program has shown nothing.
   const Program* find(std::int64_t program) const;
+  // The posterior of the program from the other programs and its own phases.
   void update(Program& program);
   void update_all();
   void settle();  // computes other_ and any_

@@ -148,10 +148,13 @@ class Penalties {
  private:
   void row(double at, double value, double slope);
   void add_rows(Kind kind, const TermsView& jobs, std::size_t j);
+  // The caller's own penalty, up to its upper limit.
   double own(std::size_t j, double t) const {
     const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];
   }
+  // Searches, for a job with a custom penalty, for the time at which it reaches the level: from
+  // `start` along the slope `rate`, or from an earlier result `near`.
   double latest_own(std::size_t j, double level, double near) const;
   double cross_own(std::size_t j, double level, double start, double& rate) const;
 

@@ -48,7 +48,8 @@ class State {
   static constexpr bool kPlain =
       (std::is_arithmetic_v<T> || std::is_enum_v<T>) && !std::is_same_v<T, bool>;
 
-  // Not inline: saving is rare, and every field of every class calls this.
+  // Writes the bytes, or reads as many into them. Not inline: saving is rare, and every field of
+  // every class calls this.
   void raw(void* data, std::size_t size);
   void need(std::size_t size) const;
   // A length, which the remaining bytes must be able to fill.
