@@ -195,13 +195,16 @@ class Adaptive {
   // The list of jobs with waiting tasks, by the last start of a task.
   void link(Index job, int pool, double now);
   void unlink(Index job, int pool);
+  // The user's earliest job with a waiting task in one of the classes.
   Index first_of(const User& user, int pool, const std::vector<Index>& set) const;
   // A choice for any node of a resource, without regard to blocks.
   Index choose_on(Index resource, int pool, double now) const;
   // The job that steps 1 (`minimum`) or 3 of the rule choose among these classes.
   Index ask(bool minimum, const std::vector<Index>& set, int pool) const;
+  // The job itself, or another of its user and class that has a block on the node.
   Index local(Index job, Index node, int pool, double now, LocalTasks* blocks) const;
   Matching solved(int which, double now, std::span<const double> execution) const;
+  // Suggested nodes of a class; nodes with larger shares of it come more often.
   Ring& ring(Index job_class);
 
   std::vector<AdaptiveResource> resources_;

@@ -143,19 +143,25 @@ class Backfill final : public ClusterPolicy {
   std::size_t place_of(const Pool& pool, double key, Index rank) const;
   void leave_queue(int pool, Index job, Index rank);
   void join_queue(const ClusterState& state, Index job, int pool, Phase p, std::int64_t tasks);
+  // Updates a job's running bundles to its count of running tasks.
   void settle_bundles(const ClusterState& state, Index job, int pool);
   // Removes tasks that ended.
   void drop(const ClusterState& state, Index job, Phase p, std::int64_t tasks, Index cell);
+  // The time for which a task's slots are reserved: requested, stated or estimated.
   double seconds_of(const ClusterState& state, Index job, Phase p) const;
   double key_of(const ClusterState& state, const Waiting& job) const;
+  // Requested slot-seconds of jobs that wait or run on a pool.
   double work_here(const ClusterState& state, int pool) const;
+  // Computes all keys, and sorts the queue again.
   void reorder(const ClusterState& state, Pool& pool);
+  // Adds the slots held since the last change to each user's usage.
   void age_usage(double now);
   void make_cells(const ClusterView& cluster);
   void count_free(const ClusterState& state, int pool);
   std::int64_t fit(const NodeRoom& room, std::size_t cell, const TaskNeeds& needs) const {
     return needs.may_run_in(cells_[cell].partitions) ? room.fit(needs) : 0;
   }
+  // How many tasks have room; with `end`: until then, also beside reservations.
   std::int64_t most(std::span<const NodeRoom> room, const TaskNeeds& needs) const;
   std::int64_t most(const Room& room, const Room& later, const TaskNeeds& needs, double end) const;
   // Takes room for tasks until `end`, cell by cell.
@@ -164,22 +170,30 @@ class Backfill final : public ClusterPolicy {
   // One pass over the queue: lists the jobs that start now, and makes reservations.
   void pass(const Pool& pool, const Play& play, std::span<const Bundle> running, const Room& room,
             double now, std::vector<Taken>& taken);
+  // Makes a reservation (shadow_, later_) in all cells without one; returns their number.
   std::size_t reserve(const Pool& pool, std::span<const Bundle> running,
                       std::span<const Taken> taken, double now, const TaskNeeds& needs,
                       std::int64_t tasks);
+  // The time at which so many tasks have room; infinite if never.
   double find_room(const Pool& pool, std::span<const Bundle> running, std::span<const Taken> taken,
                    double now, const TaskNeeds& needs, std::int64_t tasks);
+  // CONSERVATIVE: finds a place for each job, one after the other.
   void conserve(const Pool& pool, double now);
+  // The first step from which there is room for all of the job's seconds.
   std::size_t earliest(const Waiting& job);
   std::span<NodeRoom> step(std::size_t k) {
     return std::span(steps_).subspan(k * cells_.size(), cells_.size());
   }
   void add_step(std::size_t k, double time);
+  // AUTO: the cost of an order if no jobs come; infinite once it exceeds `least`.
   double play_out(const Pool& pool, Play& play, double now, double least);
+  // Puts jobs that have waited too long first; returns when the next one will have.
   double put_first(const Pool& pool, Play& play, double now) const;
   void count_left(const Pool& pool);
+  // AUTO: sets taken_ to the starts of the order with the least cost.
   void choose(Pool& pool, double now);
   void keep_reservations(Pool& pool, const Play& play);
+  // Lists starts with their nodes.
   void list_starts(int pool, std::vector<Start>& found);
 
   BackfillOptions options_;

@@ -77,7 +77,9 @@ class ClusterAdaptive final : public ClusterPolicy {
   Key key_of(const ClusterState& state, Index job) const;
   // Puts a job into its class.
   void add(const ClusterState& state, Index job);
+  // Rethrows the matcher's exception, once; in the next call solves the programs.
   void solve_what_failed(double now);
+  // Sets free_: the free slots by resource, spread like all slots.
   void spread_free(const ClusterState& state, int pool);
 
   AdaptiveOptions options_;

@@ -59,8 +59,10 @@ class ClusterAuto final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
 
  private:
+  // Updates guaranteed_ and minima_.
   void note_minima(const ClusterState& state, std::span<const Index> jobs);
   bool has_minimum(const ClusterState& state, Index job) const;
+  // The other one of the two policies decides from now on.
   void hand_over(const ClusterState& state);
 
   ClusterEpoch jobs_;

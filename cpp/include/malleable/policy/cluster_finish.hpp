@@ -66,22 +66,33 @@ class ClusterFinish final : public ClusterPolicy {
   using Place = std::pair<double, Index>;  // (key, job), in order
   using Places = std::set<Place>;
 
+  // Seconds of a task on this kind of node.
   double seconds(const ClusterState& state, Index job, Phase p, Index kind) const;
   // Its place in the order, the least first.
   double key(const ClusterState& state, Index job) const;
+  // The phase that can use a slot of the pool; whether the job has such a task.
   Phase next_phase(const ClusterState& state, Index job, int pool) const;
   bool waits(const ClusterState& state, Index job, int pool) const;
   // Puts it at its place, or takes it out.
   void put(const ClusterState& state, Index job, int pool);
   void take_out(Index job, int pool);
+  // Builds the order again, with all jobs.
   void put_all(const ClusterState& state);
+  // Sorts the nodes of each kind by load (load_).
   void sort_loads();
+  // Seconds of a task on the fastest kind that has slots.
   double best_seconds(const ClusterState& state, Index job, Phase p) const;
+  // The jobs of the user that lacks most of its minimum share; null: no user lacks any.
   const Places* below_minimum(const ClusterState& state, int pool) const;
+  // Sets free_, with the given node for its own kind.
   void list_free(const ClusterState& state, Index node, int pool);
+  // The free node on which a task of the job would end first.
   Index fastest_free(const ClusterState& state, Index job, Phase p) const;
+  // Delay scheduling: a node like the given one with a block of the job; kNone: the job waits.
   Index near_block(const ClusterState& state, Index job, Index like, int pool);
+  // The first of these jobs that takes a slot, and where.
   Choice best_of(const ClusterState& state, const Places& jobs, int pool, bool needy);
+  // Whether a task ends earlier if it waits for another kind of node.
   bool refuses(const ClusterState& state, Index job, Phase p, Index kind, int pool);
 
   Kind kind_;

@@ -4,13 +4,16 @@
 // Four kinds of answer. *Targets*: slots for each job; the assignment layer starts tasks of the job
 // that is relatively most below its target. *Ranks*: a number for each job; the job with the least
 // number that can use a free slot gets it. *Node*: for a node with a free slot, choose a job
-// (Hadoop's heartbeat). *Starts*: how many tasks of which jobs start now, given all free slots
-// (backfill).
+// (Hadoop's heartbeat: a node reports its free slots every few seconds). *Starts*: how many tasks
+// of which jobs start now, given all free slots (backfill).
 //
 // A policy sees counts, estimates and the times of finished tasks, never true sizes. All columns
 // are indexed by the job's row in its table, phases by 2 * job + phase. A pool is a set of slots: 0
 // for maps, 1 for reduces; with generic slots there is only pool 0, and the ready tasks of both
-// phases of a job count together (Nagarajan et al. 2013, section 5.2).
+// phases of a job count together (Nagarajan et al. 2013, section 5.2). If s tasks of a job together
+// do the work of s^p tasks alone, p is its exponent (1: they do not slow each other down). The grid
+// is the list of values of p for which chances are kept. A program is the code that jobs run: jobs
+// of one program are expected to be alike.
 #pragma once
 
 #include <algorithm>

@@ -74,19 +74,24 @@ class ClusterSrpt final : public ClusterPolicy {
     }
   };
 
+  // Seconds that all slots of the phase take for the work; with generic slots the work itself.
   double seconds(const ClusterState& state, double work, Phase p) const;
   // Seconds that all slots of the phase would take.
   double left(const ClusterState& state, Index job, Phase p) const;
   // The work left that the policy goes by.
   double key(const ClusterState& state, Index job, int pool) const;
+  // The job's key may have changed; so may those of all changed jobs, and of all if slots did.
   void mark_stale(Index job);
   void mark_changed(const ClusterState& state, int pool);
+  // All keys are up to date.
   void forget_stale(int pool);
   // Sets the ranks of jobs whose keys may have changed.
   void rank(const ClusterState& state, int pool, Answer& answer);
+  // Sets order_: the jobs that can use slots of the pool; other jobs get none.
   void collect(const ClusterState& state, int pool, Answer& answer);
   // Gives slots to rows that are sorted by their keys.
   void share(int pool, std::span<Row> rows, double slots);
+  // Gives each row its part by heSRPT.
   void parts(int pool, std::span<Row> rows, double slots);
 
   SrptOptions options_;

@@ -68,7 +68,8 @@ class Concave {
   // their slots. A job that holds more than its minimum has (1 + hysteresis) times its share.
   void decide(const Task& task, const Problem& beside, double hysteresis,
               std::span<const std::int64_t> held, std::span<double> slots);
-  // The plan of the last decision's rule; without `detail` no pieces.
+  // The plan of the last decision's rule; without `detail` no pieces (a piece: a job on so many
+  // slots from one time to another).
   void plan_decided(const Task& task, bool detail, Plan& plan);
   // State: the rule of the last decision.
   void state(State& s) {
@@ -90,20 +91,27 @@ class Concave {
 
   // Computes limited_, relaxed_ and the hulls.
   void prepare(const Task& task, bool for_bound);
+  // The instance with the limits that the policy keeps.
   const Problem& limits(const Task& task) const;
   double mean_exponent(const Task& task) const;
+  // Whether all jobs that gain by a second slot have the same exponent.
   bool alike(const Task& task) const;
+  // The value of a unit of each job's work.
   std::vector<double> values(const Task& task, double steep, double coming);
   void by_policy(const Task& task, Choice& choice);
+  // The choice for the objective without a search; by_policy() is for any policy.
   void own_choice(const Task& task, const Penalties& penalties, Choice& choice);
+  // The slots of the resource allocation problem as shares.
   void fixed_slots(const Task& task, const Penalties& penalties, Choice& choice);
   Rule rule_of(const Task& task, const Choice& choice);
+  // The value of the objective with this choice.
   double value_of(const Task& task, const Penalties& penalties, const Choice& choice);
   struct Tries {  // fixed rules: how many may be tried, how many were, and the best
     std::uint64_t most, count;
     Choice& best;
     double least;
   };
+  // Tries a fixed rule, if the limit is not reached; all of them.
   void consider(const Task& task, const Penalties& penalties, Choice choice, Tries& tries);
   void try_all(const Task& task, const Penalties& penalties, Tries& tries);
   struct Search {  // arguments of refine(), and its result so far
@@ -118,12 +126,14 @@ class Concave {
     bool& late;
     bool done() const { return late || tried >= most; }
   };
+  // Tries the choice after `change`, and keeps it if it is better.
   template <typename Change, typename Undo>
   bool improves(const Search& search, Change change, Undo undo);
   bool swap_neighbours(const Search& search);
   bool change_shares(const Search& search, double factor);
   // Local search over orders or shares.
   void refine(const Search& search);
+  // Makes the plan of a choice, with its bound.
   void finish(const Task& task, const Choice& choice, bool detail, Plan& plan);
 
   Problem limited_;  // with maxima cut to slots that make jobs faster

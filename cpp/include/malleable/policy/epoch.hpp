@@ -13,8 +13,8 @@
 // it did, by the slots that decisions gave it, counts as left. A job without work, of which nothing
 // was ever done, keeps max(1, min_slots) slots, before all others and as far as minima allow, until
 // it is removed; value, bound and plan count it as ending now. Jobs may have different kinds of
-// penalties under one aggregate. With 0 slots no job gets any. Value, bound and pieces are computed
-// on request only.
+// penalties under one aggregate. With 0 slots no job gets any. Value, bound and pieces (which job
+// holds how many slots from when to when) are computed on request only.
 #pragma once
 
 #include <cstdint>

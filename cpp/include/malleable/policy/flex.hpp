@@ -95,8 +95,10 @@ class Flex {
                    std::span<double> due);
 
  private:
+  // The order of ends if each job keeps the slots of the resource allocation problem.
   void generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                      std::span<const Index> waiting, std::span<Index> order);
+  // Fills the rest of a plan from its order.
   void pack(const Problem& problem, const Penalties& penalties, Aggregate aggregate, bool detail,
             Plan& plan);
   struct Task {  // arguments of plan_finite(), the end of its budget, and its result so far
@@ -107,24 +109,31 @@ class Flex {
     const std::function<bool()>& late;
     Plan& plan;
   };
+  // Packs an order, and inserts it among the others by score.
   void consider(std::vector<Index> order, std::vector<double> due = {});
+  // The schedule of the best candidate.
   void pack_best(const Problem& problem, Plan* plan = nullptr);
+  // Stages of a plan: schedules without late jobs, optimal levels, fixed orders, prices.
   bool try_deadlines(const Task& task);
   void try_levels(const Task& task);
   void try_rules(const Task& task);
   void try_prices(const Task& task);
+  // Whether a stage may begin; then takes its price from the effort. Whether time is over.
   bool pay(const Task& task, std::uint64_t price);
   bool over(const Task& task);
+  // Packs target ends in three ways.
   void consider_targets(const Task& task, std::span<const double> due);
   void try_densities(const Task& task);
   void consider_set(const Task& task, std::vector<Index>& order);
   void try_points(const Task& task);
+  // Tries sets of jobs in time with keys a little different from the best ones.
   void vary_sets(const Task& task, std::vector<DueAsk> best);
   void search(const Task& task);
   void plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    const FlexOptions& options, Plan& plan);
   void plan_strict(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    const FlexOptions& options, Plan& plan);
+  // Replaces a plan by one that misses no strict deadline, if that costs less.
   bool meet_deadlines(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                       Plan& plan);
   // A schedule by water-filling for the deadlines in due_.
@@ -132,6 +141,7 @@ class Flex {
   bool patient_order(const Problem& problem, std::span<Index> order);
   bool starts_by(const Problem& problem, double end) const;
   bool stays_right(const Problem& problem, std::span<const double> due, double time);
+  // Replaces a plan by one for the deadlines of the optimal level, if it is better.
   bool pack_deadlines(const Problem& problem, const Penalties& penalties, double bound, Plan& plan);
 
   ResourceAllocation allocation_;

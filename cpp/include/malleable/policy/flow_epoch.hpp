@@ -103,12 +103,15 @@ class FlowEpoch {
   void begin(double now, std::optional<std::int64_t> slots, std::optional<double> period);
   // FlowFlex with some speed-up below linear: slots go to the jobs that gain most by them.
   bool by_gains() const { return !at_.options.baseline && at_.table.curved(); }
+  // Counts slot-seconds since the last decision, and finds jobs that outlived their estimates.
   void count_held(double now);
   void learn(double now);
+  // Sets ordered_.
   void order_flows();
   // Gives slots by the rule.
   void serve();
   void serve_by_gains(FlowShares& to);
+  // Writes the decision.
   void report();
 
   FlowScene at_;  // the flows, slots, options and time that all rules read

@@ -1,6 +1,6 @@
 // The plan of a set of flows, and the steps that all policies of flows share: schedules from
-// recipes (how a schedule is made, kernel/flow_search.hpp), completions from pieces, value, bound
-// and speed.
+// recipes (how a schedule is made, kernel/flow_search.hpp), completions from pieces (a job on so
+// many slots for some time), value, bound and speed.
 #pragma once
 
 #include <limits>

@@ -74,22 +74,33 @@ class FlowFlex {
  private:
   void plan_finite(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                    const FlowOptions& options, FlowPlan& plan);
+  // Scores a schedule's recipe (an order and how to follow it), and keeps it among the best.
   void consider(FlowRecipe recipe);
+  // Tries an order in all forms, as far as tries are left.
   void consider_all(const std::vector<Index>& order, std::span<const double> due);
   void begin(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
              const FlowOptions& options);
+  // The schedule as printed, which comes first; returns its value.
   double take_literal();
+  // Tries the caller's order, that of strict deadlines, and those of flows as malleable jobs.
   void take_orders();
+  // These set lower_, and try the orders that the bound suggests.
   void bound_sum();
   double cell_bound();
   void bound_max();
+  // Keeps the caller's order unless another is better by more than the hysteresis.
   void keep_warm();
+  // Whether the best value is as good as the bound.
   bool reached() const;
   const std::function<bool()>* late_if_timed() const;
   void literal(FlowRecipe& recipe);
+  // For a maximum: the least level (value of the maximum; it sets each flow a deadline) that the
+  // greedy meets within twice the time.
   void bisect(double low, double high, FlowRecipe& recipe);
   void solve_cells(TimeCells::Charge charge, const std::function<bool()>* late);
+  // Tries orders of the flows as malleable jobs.
   void relaxed_orders();
+  // For a maximum: searches keys of jobs for levels between the bound and the best value.
   void search_levels(FlowRecipe& top, Score& best, std::uint64_t& left);
   void search(std::uint64_t& left);
   void order_by(std::span<const double> due, std::vector<Index>& order);

@@ -41,11 +41,16 @@ class OrderChoice {
   // Computes what all orders need.
   void study(const Problem& problem, const Penalties& penalties);
   void make_keys(const Penalties& penalties, double patience, double beside, double width_power);
+  // The rate at which the job loses soon: slopes, and steps in reach (`patience`).
   double rate(const Penalties& penalties, std::size_t j, double patience) const;
+  // The mean penalty if the end is uncertain by spread_.
   double uncertain(const Penalties& penalties, std::size_t j, double end) const;
+  // The cost of the order in tried_; given up above `most`.
   double cost(const Penalties& penalties, double most);
+  // Keeps the order in tried_ if it is the best; consider_keys() makes it from key_.
   void consider(const Penalties& penalties, const char* name);
   void consider_keys(const Penalties& penalties, const char* name);
+  // Tries orders by work over the rate of loss; by work times width over it.
   void consider_costs(const Penalties& penalties, double patience);
   void consider_area(const Penalties& penalties);
 

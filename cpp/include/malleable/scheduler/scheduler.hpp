@@ -223,6 +223,7 @@ class Scheduler {
   };
 
   Index row_of(std::int64_t id) const;
+  // Whether the id has ever been given to a job.
   bool was_known(std::int64_t id) const;
   // scheduler_checks.cpp
   void check(const Additions& jobs) const;
@@ -231,12 +232,15 @@ class Scheduler {
   void check(const Changes& changes, std::span<const Index> rows) const;
   void check_users(std::span<const std::int64_t> users, std::span<const Person> people) const;
   Index new_flow();
+  // Makes rows for new jobs; then fills them.
   void make_rows(std::size_t count);
   void fill_rows(const Additions& jobs);
   void fill_node_rates(std::span<const double> given);
   template <typename Apply>
   std::int64_t each(const Tasks& tasks, double now, const Apply& apply);
+  // A task that is named will run again.
   void put_back(Index row, Phase p, const Tasks& tasks, std::size_t k);
+  // Sets the time, and ends waits whose time has come.
   void advance(double now);
   // Tasks have started; returns how many of them do not exist.
   std::int64_t begin(Index row, Phase p, std::int64_t count);
@@ -244,12 +248,17 @@ class Scheduler {
   void set_user(Index row, std::int64_t user);
   // The job waits for no other one any more.
   void enter(Index row);
+  // The job leaves; jobs that wait for it come, or leave, too.
   void leave(Index row, bool finished);
+  // Estimates the seconds of tasks from slot-seconds seen.
   void learn(Index row, Phase p, double running, double now);
+  // Rows of flows that left may be used again.
   void release_rows();
   std::int64_t target(Index row, int pool, const ClusterState::Demand& demand) const;
+  // For ranks: updates the order of jobs that could use slots; gives slots in that order.
   void update_order(int pool);
   void rank_targets(int pool);
+  // Why the job gets no more slots.
   Bound bound(Index row, int pool, const ClusterState::Demand& demand, std::int64_t slots) const;
   void write_row(Index row);
   void set_free(double now, const std::span<const std::int64_t> (&free)[2]);

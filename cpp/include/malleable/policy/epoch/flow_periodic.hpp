@@ -26,15 +26,17 @@ class FlowPeriodic {
  private:
   using Flow = FlowTable::Flow;
   using Job = FlowTable::Job;
-  // A ready job: how many periods it can wait before its flow ends later, and the slots it can use
-  // fully.
+  // A ready job: how many periods it can wait before its flow ends later (slack), the slots
+  // it can use fully (most), and what its flow pays for ending a period later (worth).
   struct Ready {
     const Flow* flow;
     Job* job;
     double slack, most, worth;
   };
 
+  // Sets periods_; returns the largest.
   double count_periods(const Flow& flow, double period);
+  // Sets line_: ready jobs, the least slack first.
   void line_up(FlowScene& at, const FlowInstance& of, std::span<const Index> order);
   void hand_out_rest(FlowShares& to);
 

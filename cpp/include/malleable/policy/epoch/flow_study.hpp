@@ -64,6 +64,7 @@ struct FlowScene {
   // Updates the derived data of a flow.
   void study(Flow& flow);
   void study_jobs(Flow& flow) const;
+  // A second phase that may run beside its first one becomes a part of it.
   void join_phases(Flow& flow) const;
   static void find_paths(Flow& flow);
 

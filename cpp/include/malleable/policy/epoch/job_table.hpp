@@ -1,4 +1,5 @@
 // The table behind an Epoch: malleable jobs in dense columns that callers fill and change.
+// A row is a job's place in every column.
 //
 // Ids rise and are never used twice; the last row moves to where one is removed, or, in a stable
 // table, the rows behind it close up. Other classes that keep columns by row apply the same

@@ -1,5 +1,5 @@
-// Speed-ups that an epoch learns for each program, from the work that its jobs did between
-// decisions (policy/program_rates). A job's own speed-up is then ignored.
+// Speed-ups that an epoch learns for each program (the code that jobs run), from the work that its
+// jobs did between decisions (policy/program_rates). A job's own speed-up is then ignored.
 #pragma once
 
 #include <cstdint>
