@@ -30,6 +30,7 @@ class Pieces:
 
     def __init__(self, pieces: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> None:
         self.names = names
+        # A piece: the time from start to end in which a job holds the same slots.
         columns = [np.asarray(pieces[key]) for key in ("job", "start", "end", "slots")]
         self.job, self.start, self.end, self.slots = columns
         # From when on a piece works, where changes of slots cost time.

@@ -86,8 +86,8 @@ class SchedulerDecider:
         self.behind = False
         self._works: dict[int, JobState] = {}  # by row: jobs that the scheduler has
         self._limited: set[int] = set()  # of these, jobs whose tasks need resources
-        self._id_of: dict[int, int] = {}
-        self._row_of: dict[int, int] = {}
+        self._id_of: dict[int, int] = {}  # by row: the scheduler's id
+        self._row_of: dict[int, int] = {}  # by id
         # by row: tasks that had ended, and failed, before
         self._first: dict[int, tuple[int, int]] = {}
         self._most: dict[int, int] = {}  # by row: max_slots that the scheduler has
@@ -99,9 +99,11 @@ class SchedulerDecider:
         self._early: dict[int, list[tuple[int, float, float]]] = {}
 
     def _waiting(self, work: JobState) -> int:
+        # Slots that the job's waiting tasks would take.
         return 0 if work.cancelled else work.waiting * work.width
 
     def _elapsed(self, work: JobState, now: float) -> float:
+        # Slot-seconds for which the job's running tasks have run.
         own = work.elapsed if self._counted else work.running * now - work.since
         return max(0.0, round(own, 6)) * work.width
 

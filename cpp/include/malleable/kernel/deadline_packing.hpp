@@ -44,10 +44,13 @@ class DeadlinePacking {
   void merge(std::size_t from, std::size_t to);
   // Adds a piece to a job.
   void take(Index job, double start, double end, double slots);
+  // Adds `need` slot-seconds before `due`, at most `cap` slots at once, in free slots.
   void pour_work(const Problem& problem, Index job, double due, double cap, double need);
+  // Takes the minima of all jobs, before any other work.
   void hold_minima(const Problem& problem, std::span<const double> due,
                    std::span<double> completion);
   void write(const Problem& problem, Plan& plan) const;
+  // Gives the job's slots back and lets it take free slots as early as it can.
   void pull_forward(const Problem& problem, Index job, double& completion);
 
   KeySort sorter_;

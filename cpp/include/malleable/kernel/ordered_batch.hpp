@@ -35,7 +35,8 @@ class OrderedBatch {
     total_ += now_;
     if (!completion_.empty()) completion_[job] = now_;
   }
-  void end_first();
+  void end_first();  // the first waiting job in order has shuffled everything
+  // Runs a job's map phase; returns the work that it has released and not shuffled.
   double map_one(Index job, double map, std::span<const double> shuffle);
 
   std::span<const Index> place_;  // by job: place in the order of shuffles

@@ -46,6 +46,8 @@ class PeriodLevels {
   bool late(std::size_t j) const { return given_up_[j] != 0; }
 
   PeriodicDemandTest test_;
+  // Deadlines of the level; keys of the order; behind_: slot-periods of a job's work over its
+  // weight.
   std::vector<double> due_, key_, room_, behind_;  // room_: slots that a job can still use
   std::vector<std::uint8_t> given_up_;             // jobs whose deadlines are not kept
   PrioritySelection selection_;

@@ -198,7 +198,7 @@ class TaskEstimates {
   LogMean from_runs(Phase p, std::int64_t group) const;
   LogMean from_user(Phase p, double seconds, std::size_t user) const;
 
-  double default_;  // logarithm
+  double default_;  // logarithm of a task's seconds if nothing is known
   Groups group_[2];
   Table errors_[2];                // logarithms of real over stated seconds
   TaskSamples::Around within_[2];  // squares of logarithms around their means, over all phases

@@ -48,8 +48,8 @@ class VirtualSrpt {
  private:
   struct Job {
     std::int64_t sequence;
-    Index tag;
-    double map, total;
+    Index tag;          // the caller's, from add()
+    double map, total;  // map work left, and all work left
 
     void state(State& s) { s(sequence, tag, map, total); }
   };

@@ -40,17 +40,20 @@ class WaterFilling {
   };
   // Shares the slots at one level.
   void fill(const Problem& problem, std::span<const double> weight, std::span<double> slots);
+  // The same for these jobs and so many slots.
   void fill_group(const Problem& problem, std::span<const double> weight,
                   std::span<const Index> jobs, double slots_for_all, std::span<double> slots);
 
+  // Gives the slots of an ended job one by one to the job with the fewest.
   void give_freed(const Problem& problem, double freed, std::span<double> slots);
+  // Gives the remaining whole slots to the largest fractions.
   void hand_out_fractions(double left, std::span<double> slots);
 
   struct Schedule;
-  void hold_changed(Schedule& run);
-  double end_next(Schedule& run);
-  void share_again(Schedule& run, std::span<const double> weight);
-  void list_growing(const Schedule& run);
+  void hold_changed(Schedule& run);  // jobs whose slots changed hold the new ones from now on
+  double end_next(Schedule& run);    // advances to the next end; returns the slots that it frees
+  void share_again(Schedule& run, std::span<const double> weight);  // computes a new level
+  void list_growing(const Schedule& run);                           // fills growing_
 
   // Jobs that may have slots; that are left; whose slots changed.
   std::vector<Index> active_, unfinished_, changed_;

@@ -137,6 +137,7 @@ class Processes:
         self.broken = ""
         self._max_calls = max_calls
         context = context or safe_context()
+        # The keeper is a process that starts workers, and ends them if this process dies.
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         forked = context.get_start_method() == "fork"
         with theirs:
@@ -145,6 +146,7 @@ class Processes:
             self._keeper = context.Process(target=worker.keep, args=args, name="malleable-keeper")
             self._keeper.start()
         self._control.setblocking(False)
+        # A byte into the second socket ends a wait at the first.
         self._woken, self._wakes = socket.socketpair()
         for each in (self._woken, self._wakes):
             each.setblocking(False)
