@@ -47,8 +47,8 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
         "shuffle_rate",
         1e9 / 300,
         "map and shuffle jobs: how many bytes a second the shuffle station copies at capacity 1 "
-        "(`shuffle_capacity` sets the capacity). Jobs of tasks: how many bytes a second a reduce task copies "
-        "at most. For jobs of tasks the default is no limit, so copying takes no time unless links are limited",
+        "(`shuffle_capacity` sets the capacity). Cluster jobs: how many bytes a second a reduce task copies "
+        "at most. For these the default is no limit, so copying takes no time unless links are limited",
     ),
     (
         "reduce_from",

@@ -46,7 +46,8 @@ struct PolicyOptions {
           self.hysteresis);
     visit(Option{"effort", 0.0, 0x1p53, "", "auto, flex, flowflex, flowflex-fast",
                  "how many schedules each decision tries, after a few fixed orders of the jobs. "
-                 "none: a decision tries no schedules, and takes the policy's own order"},
+                 "none: a decision tries nothing, not even the fixed orders, and takes the "
+                 "policy's own order"},
           self.effort);
     visit(flag("at_least_one", "auto, flex, fair, wdeq",
                "true: the minimum of every job is at least one slot"),
@@ -57,17 +58,17 @@ struct PolicyOptions {
                "cluster names users, otherwise as false"),
           self.by_user);
     visit(Option{"min_mode", 0.0, 1.0, "", "",
-                 "guarantee: each job is guaranteed its minimum. start: a phase of a job waits "
-                 "until as many tasks as the minimum of the job can start together",
+                 "guarantee: each job is guaranteed its minimum. start: if the minimum of a "
+                 "job is m, a phase of the job waits until m of its tasks can start together",
                  kPhaseMinima},
           self.min_mode);
     visit(Option{"order", 0.0, 6.0, "", "fcfs, easy, conservative",
                  "which job stands first in the queue of jobs that wait. `arrival`: the oldest. "
                  "`sjf`: the shortest requested time. `area`: the least requested time times "
                  "slots. `wfp3`: the largest (wait / requested time)^3 times slots. `unicef`: the "
-                 "largest wait / (requested time times log2 of slots). `f1`: the least "
-                 "log10(requested time) times slots + 870 log10(seconds from the first arrival to "
-                 "its own, plus 1). `multifactor`: age, size and the user's fair share count "
+                 "largest wait / (requested time times log2 of slots). `f1`: the least n log10(r) "
+                 "+ 870 log10(a + 1), with n slots, requested time r, and arrival a seconds after "
+                 "the first job. `multifactor`: age, size and the user's fair share count "
                  "equally. Ties go to the older job",
                  kQueueOrders},
           self.order);

@@ -35,8 +35,8 @@ struct SchedulerOptions : PolicyOptions {
                  "reduce tasks of a job may start when this part of its maps has finished. If a "
                  "reduce task starts before the last map has finished, it holds its slot while it "
                  "waits for the maps. none: without `learn`, reduce tasks start when all maps have "
-                 "finished. With `learn` they may start earlier: when the last maps will probably "
-                 "finish while a reduce task still copies what is there"},
+                 "finished. With `learn` a reduce task may start earlier, if the last maps will "
+                 "probably finish before it has copied the output of the finished maps"},
           self.slow_start);
     visit(flag("take_back", "",
                "true (the default of simulations): running tasks can be ended. A backup task is "
@@ -73,14 +73,15 @@ struct SchedulerOptions : PolicyOptions {
         Option{
             "ageing", 0.0, kLatestTime, "s", "",
             "if a job has had ready tasks for so many seconds and none of its tasks ran in this "
-            "time, the job starts one task before all other jobs, and does not wait for a block. "
-            "At any time such tasks hold at most one slot in twenty. Over a long time they get at "
-            "most one slot-second in a thousand. 0: no job goes first because it has waited"},
+            "time, one of its tasks goes before the tasks of all other jobs, and does not wait for "
+            "a block. At any time such tasks hold at most one slot in twenty. Over a long time "
+            "they get at most one slot-second in a thousand. 0: no job goes first because it has "
+            "waited"},
         self.ageing);
     visit(Option{"period", 0.0, kWeightRange.most, "s", "",
-                 "seconds between two decisions, if tasks start only at decisions. If a task ends "
-                 "between two decisions, its slot idles until the next decision, and this time "
-                 "counts as work of the job. 0: a free slot gets a task at once"},
+                 "above 0: tasks start only at decisions, which are so many seconds apart. If a "
+                 "task ends between two decisions, its slot idles until the next decision, and "
+                 "this time counts as work of the job. 0: a free slot gets a task at once"},
           self.period);
     visit(Option{"processors", 0.0, 2.0, "", "",
                  "with `learn`: how much the scheduler expects tasks to slow each other down, "
