@@ -126,6 +126,7 @@ class Reader {
   }
 
  private:
+  // A column of the present call: whether it was given, and whether the replay has read it.
   struct Column {
     bool given = false;
     mutable bool seen = false;

@@ -93,7 +93,9 @@ class Dsrpt final : public SlottedPolicy {
 
     void state(State& s) { s(sequence, work, row); }
   };
+  // Drops the served front of the queue, once it is long.
   void drop_served();
+  // Lets the reduce work of a virtual step join next_.
   void enqueue(const VirtualSrpt::Served& served);
   VirtualSrpt virtual_;
   std::vector<Index> handle_;        // by row: handle of its job in the virtual SRPT

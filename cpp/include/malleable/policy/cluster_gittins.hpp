@@ -45,7 +45,9 @@ class ClusterGittins final : public ClusterPolicy {
   };
   template <typename Set>
   void rank(const ClusterState& state, int pool, const Set& set);
+  // The index as a rank, the least first.
   double rank_of(const ClusterState& state, Index job, int pool) const;
+  // Computes the indices again if enough phases have finished since.
   void update_indices(const ClusterState& state);
   // Gives each user's slots to the user's jobs by rank.
   void share(const ClusterState& state, int pool, Answer& answer);

@@ -32,6 +32,7 @@ class FlowFront {
   double exponent() const { return exponent_; }
 
  private:
+  // The sum of penalties of the sample, ordered with this exponent.
   double try_sample(double exponent, std::span<const double> rate);
 
   double exponent_ = 0.0;

@@ -65,11 +65,16 @@ class FlowOrder {
   void decide(const Choice& choice, std::span<Index> order);
 
  private:
+  // Tries the orders for a sum.
   void sum_orders();
   // Computes the parts of the keys.
   void study();
+  // Tries the order by keys with this exponent of width, and this patience with flows that have
+  // time.
   void try_keys(double exponent, double patience);
+  // Tries the orders for a maximum.
   void max_orders();
+  // Keeps the order in trial_ if it is the best; value() of an order is what it costs.
   void consider();
   double value(std::span<const Index> order);
 

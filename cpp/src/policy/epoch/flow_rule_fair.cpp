@@ -33,6 +33,7 @@ class FlowFair final : public FlowRule {
 
  private:
   void list_ready(FlowScene& at);
+  // Gives slots left over, and lists who gets more next.
   void raise(double period, std::vector<std::int64_t>& turns);
 
   struct Ready {
@@ -40,7 +41,7 @@ class FlowFair final : public FlowRule {
     FlowTable::Job* job;
   };
   std::vector<Ready> ready_;
-  std::vector<double> poured_;
+  std::vector<double> poured_;  // by ready job: slots
   std::vector<Index> sorted_;
   Problem problem_;
   WaterFilling water_filling_;

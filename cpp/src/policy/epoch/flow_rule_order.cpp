@@ -18,6 +18,7 @@ class FlowByValue final : public FlowRule {
   std::span<const double> prices() const override { return prices_; }
 
  private:
+  // Orders by prices alone; false: some penalty is not a line.
   bool by_prices(const FlowScene& at, std::span<const Index> rows);
   void choose(const FlowScene& at, FlowInstance& of, bool few, std::span<const std::int64_t> last);
 

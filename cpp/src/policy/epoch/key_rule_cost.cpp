@@ -35,8 +35,8 @@ void apparent_costs(const double* lead, const double* start, std::size_t n, doub
   }
 }
 
-// An end at which a job saves something; none: it saves nothing.
-struct End {
+// An end at which a job saves something; cost 0: it saves nothing.
+struct End {  // the penalty that it saves, and the latest start for it
   double cost = 0.0, start = -kInfinity;
 };
 

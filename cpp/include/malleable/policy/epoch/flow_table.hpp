@@ -175,8 +175,10 @@ class FlowTable {
  private:
   void check_additions(const Additions& added, bool custom) const;
   void check_changes(std::size_t jobs, std::span<const Index> flows, const Changes& changes) const;
+  // Throws if one of these rows has a program, because its speed-up is learnt.
   void check_unlearnt(std::span<const Index> rows) const;
   Index find_job(std::int64_t id) const;
+  // Rows of jobs that have not ended; rows of flows. Both throw if an id is unknown.
   std::span<const Index> open_rows(std::span<const std::int64_t> ids);
   std::span<const Index> flow_rows(std::span<const std::int64_t> ids);
   // Marks the flow of a job's row as changed, and returns it.
@@ -184,7 +186,9 @@ class FlowTable {
   const Flow& flow_at(std::size_t row) const;
   // The job leaves, finished or removed.
   void end(Flow& flow, Job& job, JobStage how);
+  // Removes jobs that wait for removed ones.
   void remove_behind(Flow& flow);
+  // Removes the flows that are marked as leaving.
   void drop_leaving();
 
   double task_work_ = 1.0;

@@ -72,6 +72,7 @@ class alignas(kLine) Grants {
     marked_[row] = 1;
     affected_.push_back({static_cast<Index>(row), given_[row]});
   }
+  // The job goes back to its minimum; so do all with these ids.
   void reset(const JobTable& jobs, std::size_t row) {
     keep(row);
     given_[row] = static_cast<std::int64_t>(jobs.low[row]);

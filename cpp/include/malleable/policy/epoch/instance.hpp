@@ -38,6 +38,7 @@ class Instance {
   const Problem& set_kept_aside(const Scene& at);
 
  private:
+  // A job that waits to start gets no slots; a started one keeps its minimum.
   void obey_starts(const Scene& at, Problem& of) const;
 
   std::vector<Penalties::Seen> seen_;  // by row: memory of the penalties

@@ -229,7 +229,7 @@ class JobTable {
 
  private:
   static constexpr std::size_t kPage = 4096;  // ids
-  struct Page {                               // of kPage ids
+  struct Page {                               // rows of kPage ids, and how many ids have one
     std::vector<Index> rows;
     std::size_t live = 0;
   };
