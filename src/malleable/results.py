@@ -17,6 +17,7 @@ from malleable.files.advice import library
 from malleable.files.csv import csv_text
 from malleable.files.writing import write_file
 
+# Fields of a result: tables with a column "policy", and mappings by policy.
 _TABLES = ("records", "tasks")
 _BY_POLICY = ("summary", "slowdown", "timing", "trace", "series", "history")
 

@@ -218,7 +218,7 @@ struct LinearColumns {
 MALLEABLE_VECTOR_CLONES
 void linear_excess(const LinearColumns& jobs, std::size_t n, double now, double t, double level,
                    double stretch, double* forced, double* fall) {
-  constexpr std::size_t kLanes = 8;
+  constexpr std::size_t kLanes = 8;  // sums side by side, for vector registers
   for (std::size_t lane = 0; lane < kLanes; ++lane) forced[lane] = fall[lane] = 0.0;
   const auto add = [&](std::size_t j, std::size_t lane) {
     const double work = jobs.work[j], high = jobs.high[j], slope = jobs.slope[j];

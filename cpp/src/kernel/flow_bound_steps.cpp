@@ -158,7 +158,7 @@ double FlowBound::relax_steps(double value, int most) {
 
 // Lists the completions that a flow may choose: where its penalty bends, and even steps.
 void FlowBound::list_grid(const Penalties& penalties, double horizon) {
-  constexpr int kSteps = 32;
+  constexpr int kSteps = 32;  // even steps from a flow's earliest end to the horizon
   option_offset_.assign(1, 0);
   options_.clear();
   for (std::size_t j = 0; j < problem_->flows(); ++j) {

@@ -15,7 +15,7 @@ constexpr double kStepPart = 1.0 / 32.0;
 constexpr double kManySlots = 2.0;
 // Halvings of the logarithm of a price; single steps give the last few slots.
 constexpr int kPriceHalvings = 40;
-constexpr double kClose = 1e-3;
+constexpr double kClose = 1e-3;  // of logarithms of prices: near enough to stop halving
 
 }  // namespace
 

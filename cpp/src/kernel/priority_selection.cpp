@@ -9,7 +9,7 @@ namespace {
 
 // Terms: room is the slots that a job can use beyond its minimum; slack is the slots to hand out.
 constexpr std::size_t kSampledKeys = 1024;
-constexpr std::size_t kKeyBlock = 16;
+constexpr std::size_t kKeyBlock = 16;  // keys compared at once
 
 // The first whole block of keys from `first` on with a key that is at most the limit, or the end of
 // the last whole block. Few of many keys are.
@@ -85,7 +85,8 @@ double PrioritySelection::guess(std::span<const double> key, std::span<const dou
 // A larger limit, for a few jobs in a thousand more, then for several times as many.
 double PrioritySelection::further(std::span<const double> key, std::span<const double> room,
                                   double limit) {
-  constexpr std::size_t kMore = 8, kTimes = 4;
+  constexpr std::size_t kMore = 8,
+                        kTimes = 4;  // of the sampled keys, of which kSampledKeys are drawn
   draw(key, room);
   const auto inside = static_cast<std::size_t>(
       std::upper_bound(sample_.begin(), sample_.end(), limit,

@@ -17,7 +17,7 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kWorkBetweenPolls = std::size_t{1} << 22;
+constexpr std::size_t kWorkBetweenPolls = std::size_t{1} << 22;  // steps of work
 constexpr int kHistogramShift = 46;  // exponent and six bits of the fraction
 constexpr std::size_t kHistogramSize = std::size_t{1} << 17;
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130
+_INTERRUPTED = 130  # the exit status of shells after Ctrl-C
 
 
 def main(argv: Sequence[str] | None = None) -> int:

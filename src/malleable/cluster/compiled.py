@@ -58,6 +58,7 @@ def compiled(policy: Any, generic: bool) -> Any:
         return numbers(words), generate
 
     as_numbers = intrinsic(as_real)
+    # Slots of maps and of reduces are two pools; generic slots are one.
     pools = "" if generic else ", 2"
     first = 3
     lines = [

@@ -29,7 +29,7 @@ from malleable.files.json import is_number
 
 MAGIC = b"malleable events 1\n"
 CALLS, COLUMNS = _core.EVENT_CALLS, _core.EVENT_COLUMNS
-_TYPES = (np.dtype("<f8"), np.dtype("<i8"), np.dtype("<i4"), np.dtype("u1"))
+_TYPES = (np.dtype("<f8"), np.dtype("<i8"), np.dtype("<i4"), np.dtype("u1"))  # by code
 _CALL = {name: code for code, name in enumerate(CALLS)}
 _COLUMN = {name: code for code, name in enumerate(COLUMNS)}
 _MOST_HEADER = 1 << 26  # bytes

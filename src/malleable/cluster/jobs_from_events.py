@@ -29,6 +29,7 @@ class _Job:
         self.user = int(columns["user"][row])
         self.program = int(columns["group"][row])
         self.speedup = float(columns["speedup"][row]) if "speedup" in columns else None
+        # Jobs that wait for each other (a flow): number of the call that added them, and of the flow in it.
         self.flow: tuple[int, int] = (0, 0)
         self.after: list[int] = []
         self.seen: list[list[Floats]] = [[], []]

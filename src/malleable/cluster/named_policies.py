@@ -190,6 +190,7 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any], Any], Any]] = {
     "word": lambda row, value: checked_choice(row["name"], value, row["words"]),
     "speedup": lambda row, value: checked_rates(row["name"], value),
 }
+# Options that functions take as arguments of their own.
 _ARGUMENTS = ("hysteresis", "effort", "at_least_one", "by_user", "learn")
 _OF_ARGUMENTS = {row["name"]: row for row in _core.OPTIONS if row["name"] in _ARGUMENTS}
 # Rows of the core's table of options by name, without options that are arguments of their own.

@@ -110,6 +110,7 @@ def _due(jobs: ClusterJobs, completion: Floats, late: Any, now: float) -> dict[s
 
 
 def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, float]:
+    # A flow (jobs that wait for each other) arrives with its first job and ends with its last one.
     names, flow = numbered(jobs.flow or ())
     count = len(names)
     arrival, work = np.full(count, math.inf), np.zeros(count)

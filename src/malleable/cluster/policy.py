@@ -11,6 +11,7 @@ from malleable.arrays import Floats
 from malleable.cluster.matching import check_solver, resource_shares
 from malleable.validation import RATE, WEIGHT, check_amount, shown
 
+# Fields of the policy: true or false, and numbers.
 _FLAGS = ("grouped", "by_slots", "fallback", "placement")
 _NUMBERS = ("threshold", "memory", "max_wait", "patience")
 _ENDLESS = ("memory", "max_wait")  # columns that may be infinite

@@ -151,6 +151,7 @@ class Scheduler(SchedulerEvents):
         ids, slots, changed, bound, key = self._core.decide(moment)
         if self._writer is not None:
             self._log("decide", now=[moment], count=[checksum(ids, slots)])
+        # Generic slots run maps and reduces, so that they are one pool.
         if self._cluster.generic:
             slots, bound = slots[:, 0].copy(), bound[:, 0].copy()
         told = (bound, key, self, self._calls, None)

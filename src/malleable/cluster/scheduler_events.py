@@ -22,7 +22,7 @@ from malleable.jobs.table import Integers
 from malleable.traces.job_table import table_of
 from malleable.validation import WEIGHT, check_amount, checked_choice
 
-_PROCESSORS = ("own", "unknown", "beyond")
+_PROCESSORS = ("own", "unknown", "beyond")  # values of the option, by the core's number
 _Name = TypeVar("_Name", str, tuple[str, str])
 
 

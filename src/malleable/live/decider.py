@@ -499,6 +499,7 @@ def _fit(work: JobState, free: Mapping[str, float]) -> int:
     return int(min(most, default=MOST_SLOTS)) if work.needs else MOST_SLOTS
 
 
+# Columns of expected ends: the median, and times before and after which few ends come.
 _TIMES = ("at", "early", "late")
 
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _PENDING, _RUNNING, _CANCELLED = "PENDING", "RUNNING", "CANCELLED"
 _NOTIFIED, _FINISHED = "CANCELLED_AND_NOTIFIED", "FINISHED"
-_ENDED = (_CANCELLED, _NOTIFIED, _FINISHED)
+_ENDED = (_CANCELLED, _NOTIFIED, _FINISHED)  # states of a future
 _lock = threading.Lock()
 _log = logging.getLogger("concurrent.futures")  # the logger that concurrent.futures uses, too
 

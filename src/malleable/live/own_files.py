@@ -10,7 +10,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-_OTHERS = 0o077
+_OTHERS = 0o077  # permissions of group and others
 # Folders of this name are ours.
 OURS = ".malleable"
 

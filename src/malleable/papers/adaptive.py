@@ -64,6 +64,7 @@ def benchmark_jobs(workload: int, ordering: int, seed: int) -> ClusterJobs:
     share = weight / weight.sum()
     work = maps * MAP_SECONDS + reduces * (REDUCE_SECONDS + SHUFFLE_SECONDS)
     cluster = table3_cluster()
+    # Mean seconds between two arrivals.
     gap = float(share @ work) / (LOAD * float(cluster.map_slots @ cluster.rate))
     generator = np.random.default_rng([workload, ordering, seed])
     kind = generator.choice(len(kinds), size=JOBS, p=share)

@@ -29,7 +29,7 @@ from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 from malleable.validation import shown
 
-_COLUMNS = 13
+_COLUMNS = 13  # of a file of task events
 _SCHEDULE, _FINISH, _UPDATE = 1, 4, 7  # codes of events; from _UPDATE on, a task's state stays
 _ENDS = (3, 4, 5, 6)  # failed, finished, killed, lost
 _BEFORE, _AFTER = 0, 2**63 - 1  # times of events before and after the trace's window

@@ -31,7 +31,7 @@ _TABLE = (
     Column("status/state/lastTransitionTime", "End"),
     Column("status/state/phase", "State", lambda phase: _STATES.get(phase, "PENDING")),
 )  # fmt: skip
-_MOST_WAVES = 100_000
+_MOST_WAVES = 100_000  # a wave: pods of a job that run at the same time
 
 
 def _cpus(template: Any) -> int:

@@ -28,7 +28,7 @@ _UNSAID: dict[str, Any] = {
 }  # fmt: skip
 # columns of a phase: by run, and by job
 _RUNS = ("task", "start", "end", "width", "shuffled", "sorted")
-_OF_JOBS = ("tasks", "work", "bytes")
+_OF_JOBS = ("tasks", "work", "bytes")  # columns with an entry a job
 
 
 def merged(traces: Sequence[Trace]) -> Trace:

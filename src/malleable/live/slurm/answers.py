@@ -28,7 +28,7 @@ _BLOCKED = (
     "JobLaunchFailure", "AccountNotAllowed", "QOSNotAllowed",
 )  # fmt: skip
 _NEVER = "DependencyNeverSatisfied"
-_LIMITED = ("QOS", "Assoc", "MaxCpu")
+_LIMITED = ("QOS", "Assoc", "MaxCpu")  # how reasons begin that name a limit of Slurm's accounts
 _UNUSABLE = frozenset((
     "DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND",
     "FUTURE", "UNKNOWN", "MAINT", "RESERVED", "POWERING_DOWN", "POWER_DOWN", "REBOOT", "REBOOT_ISSUED",

@@ -52,7 +52,7 @@ _SHARE = 10.0  # a look that takes s seconds is repeated after 10 s seconds at t
 _SLOWEST = 300.0  # most seconds between two looks, unless the user asks for more
 _PLACES = 30.0  # seconds between two looks at partitions
 _INHERITED = re.compile(r"^(SQUEUE|SBATCH|SCONTROL|SACCT|SCANCEL|SLURM)_")
-_KEPT = ("SLURM_CONF", "SLURM_JWT")
+_KEPT = ("SLURM_CONF", "SLURM_JWT")  # variables that commands need
 
 
 class SlurmError(ValueError):

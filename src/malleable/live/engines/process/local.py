@@ -26,7 +26,7 @@ _STOPPING = 30.0  # seconds after the grace within which the supervisor must hav
 _SILENT = 2.0  # seconds within which the supervisor must confirm that it begins to stop
 _AGAIN = 1.0  # seconds after a shortage of memory or processes until one more command may run
 _LOOK = 0.05  # seconds between two looks whether processes have ended
-_READ = 1 << 16
+_READ = 1 << 16  # bytes read at once
 # messages of the supervisor that are not about one command
 _OF_ALL = ("gone", "stopping", "stopped")
 
