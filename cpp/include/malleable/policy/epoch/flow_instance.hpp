@@ -32,6 +32,7 @@ class FlowInstance {
   void fill_terms(const FlowScene& at);
   // Fills the terms, the jobs and the problem.
   void build(const FlowScene& at);
+  // The same for all flows of the table.
   void build_all(const FlowScene& at);
   // Places among `rows` of the flows with these ids, in the order of the ids; absent flows are left
   // out.

@@ -274,6 +274,7 @@ class JobTable {
   void append_restarts(const JobsView& jobs);
   bool change_restart(std::size_t row, const RestartView& to, std::size_t k);
   bool change_speedup(std::size_t row, const SpeedupView& to, std::size_t k);
+  // Notes the row of an id; takes the row out of the pages and of all sums.
   void enter(std::int64_t of, std::size_t row);
   void leave(std::int64_t of, std::size_t row);
 

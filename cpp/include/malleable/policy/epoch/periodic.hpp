@@ -62,12 +62,17 @@ class Periodic {
   double coming_value(const Scene& at) const;
   // The jobs that share the slots, with minima that fit.
   PeriodicJobs periodic_jobs(const Scene& at);
+  // The rules write slots into `share`: by prices, and by apparent cost.
   void share_by_price(const Scene& at, std::vector<double>& share);
   void make_cost_keys(const Scene& at, const PeriodicJobs& jobs);
   void share_by_cost(const Scene& at, std::vector<double>& share);
+  // Sets levels_: the deadlines by which FLEX decides; false: it does not decide by deadlines.
   bool find_levels(const Scene& at, const Instance& of);
+  // By deadlines if there are some; else as any policy does, but with slots that jobs can use
+  // fully.
   void share_by_instance(const Scene& at, InstanceRule& by);
   void share_capped(const Scene& at, InstanceRule& by);
+  // Sets key_: the order in which jobs get slots that become free.
   void make_turns(const Scene& at, InstanceRule& by);
 
   PeriodHistory history_;

@@ -89,12 +89,14 @@ class Promised {
   double price_of_all(const Task& task);
   // The number of slots on which the job's work is cheapest at a price of a slot-second.
   double asked(const Task& task, Index row, double price) const;
+  // Inserts new jobs into the list, each where passing the jobs behind saves most.
   void insert_new(const Task& task);
   std::size_t place_of(const Task& task, Index row) const;
   // The cost of a second by which the job misses its promise.
   double error_weight(const Entry& entry) const;
   // Gives slots in the order of the list, and computes all ends.
   void lay_out(const Task& task, std::span<double> slots);
+  // Promises ends to jobs that have none yet.
   void promise_ends(const Task& task);
   void promise_end(const Task& task, std::size_t place, double theta);
   // Sets late_.

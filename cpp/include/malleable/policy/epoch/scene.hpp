@@ -1,4 +1,5 @@
-// The input of an Epoch's rules: options, jobs, the slots that they hold, and the time.
+// The input of an Epoch's rules: options, jobs, the slots that they hold, and the time. An epoch is
+// the object that decides, again and again, which slots the present jobs have.
 #pragma once
 
 #include <algorithm>

@@ -55,6 +55,7 @@ class StartShares {
     Index row;
   };
 
+  // Sets slots_ to what jobs hold, within their limits; false: some table is not concave.
   bool begin(const Scene& at);
   // Computes the Known of a row on its slots.
   void look(const Scene& at, Index row);
@@ -62,6 +63,7 @@ class StartShares {
   void weigh(const Scene& at);
   // Puts a step more and a step less of the job on the heaps.
   void offer(const Scene& at, Index row);
+  // The job holds so many slots from now on.
   void move(const Scene& at, Index row, double slots);
   // The first move of a heap, after dropping those of jobs that hold other slots by now.
   template <typename Order>
