@@ -68,8 +68,8 @@ class Periodic {
   void share_by_cost(const Scene& at, std::vector<double>& share);
   // Sets levels_: the deadlines by which FLEX decides; false: it does not decide by deadlines.
   bool find_levels(const Scene& at, const Instance& of);
-  // By deadlines if there are some; else as any policy does, but with slots that jobs can use
-  // fully.
+  // By deadlines (levels_), by apparent cost, or as without a period, but on no more slots than a
+  // job can use fully; then hands out the slots that are left over.
   void share_by_instance(const Scene& at, InstanceRule& by);
   void share_capped(const Scene& at, InstanceRule& by);
   // Sets key_: the order in which jobs get slots that become free.
