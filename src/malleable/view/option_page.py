@@ -36,7 +36,7 @@ _PARTS = (
 )
 _READING = """\
 A [trace](traces.md) is a file of recorded jobs. A *converter*, such as `trace.tasks(NAME=VALUE)`, makes jobs
-from a trace. If the trace does not say something that the jobs need, the converter assumes it.
+from a trace. If the trace lacks something that the jobs need, the converter assumes it.
 `Trace.assumptions` lists the assumptions of one converter. On the command line you give an assumption by
 `--read NAME=VALUE`.
 """
