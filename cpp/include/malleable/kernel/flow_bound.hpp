@@ -106,8 +106,11 @@ class FlowBound {
     double time, rate;
   };
   void sort_changes();
+  // Appends the profile of work that comes in at the rates of changes_, at most `limit`.
   void append(WorkProfiles& profiles, double limit);
+  // A flow's earliest completion, and the malleable job that represents it.
   void shape(std::size_t j);
+  // The work that a flow with a due time must have done by t.
   double forced(std::size_t j, double due, double t) const;
   // How much rounding of times may change the work that flow j is forced to have done by t, and the
   // work that all flows can have done by t.
@@ -116,7 +119,8 @@ class FlowBound {
   struct Peak {
     double time, excess;
   };
-  Peak peak(std::span<const double> due);
+  Peak peak(std::span<const double> due);  // the time with the largest excess
+  // By how much the work forced before a time, at a level, exceeds what fits.
   double total_excess(const Penalties& penalties, double level, double time) const;
   double root(const Penalties& penalties, double fails, double passes, double time);
   // The state of a search for a level, which rises while some time is overloaded.

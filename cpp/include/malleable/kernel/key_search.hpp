@@ -49,6 +49,7 @@ class KeySearch {
   void undo(std::vector<double>& key) const;
   // Sets spread_, the difference between the largest and the least key.
   void spread(std::span<const double> key);
+  // The total lateness of all flows; infinite once it exceeds `limit`.
   double missed(std::span<const double> due, std::span<const double> key, double limit);
 
   const FlowProblem* problem_ = nullptr;

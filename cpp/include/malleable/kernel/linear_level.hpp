@@ -53,6 +53,7 @@ class LinearLevel {
   };
   // Sets a first lower bound of the level, and the cells; false if a slope or work is 0.
   bool start(const Jobs& jobs, double near, double floor);
+  // Adds all changes at this level to their cells (spans of time).
   void fill_cells(const Jobs& jobs, double level);
   Peak worst_border(double minima) const;  // `minima`: of all jobs together
 

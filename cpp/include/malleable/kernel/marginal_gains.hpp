@@ -58,11 +58,12 @@ class MarginalGains {
   };
   // The next step of job k; without slots if there is nothing to gain.
   Step next(const Ask& ask, std::size_t k) const;
+  // The slots of job k at this price of a slot.
   double at_price(const Ask& ask, std::size_t k, double price) const;
   // Gives what jobs take at the highest price of a slot at which all fits; returns the free rest.
   double start_high(const Ask& ask, double free);
-  void climb(const Ask& ask, double free);
-  void give_rest(const Ask& ask, double free);
+  void climb(const Ask& ask, double free);      // step by step, to the job that gains most
+  void give_rest(const Ask& ask, double free);  // single slots, by the tables themselves
 
   SpeedupView speedup_;
   SpeedupHulls hulls_;

@@ -156,7 +156,8 @@ class MinCostFlow {
     if (&before != &after) return after.at(time_[to]) - before.at(time_[from]);
     return before.slope == 0.0 ? 0.0 : before.slope * (time_[to] - time_[from]);
   }
-  Index home_of(Index j) const;
+  Index home_of(Index j) const;  // a cell that has work of the flow
+  // The cell with the flow's least reduced cost, if that arc may enter; otherwise kNone.
   Index best_cell(std::size_t j) const;
   struct Arc {
     double reduced;  // cost of a unit more on the arc, at the present prices

@@ -206,7 +206,7 @@ class TaskEstimates {
   WorkCounts counts_[2] = {};
   // Posterior of p: mean.
   double speedup_ = 1.0;
-  double scatter_[2];
+  double scatter_[2];  // by phase: deviation of logarithms of task times around their mean
 };
 
 }  // namespace malleable

@@ -29,8 +29,8 @@ class Arrivals {
 
  private:
   std::span<const double> arrival_;
-  std::vector<Index> order_;
-  std::size_t next_ = 0;  // place in order_
+  std::vector<Index> order_;  // jobs by arrival
+  std::size_t next_ = 0;      // place in order_
   // Jobs that wait for each job; the number of jobs that each still waits for; whether its arrival
   // time has passed; jobs that may come.
   std::vector<std::size_t> follower_offset_;

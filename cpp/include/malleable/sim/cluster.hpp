@@ -155,7 +155,9 @@ class ClusterSimulation {
   void integrate(double until);  // adds to the totals that are integrals over time
   bool end_tasks_and_reads();
   void admit_arrivals();
+  // Starts tasks in free slots; `happened`: there was an event or a decision.
   void give_slots(bool happened);
+  // Lets all nodes that report now ask for tasks.
   void take_heartbeats(bool news, bool happened);
   // Kinds of rows in the trace; in vain: the other attempt at the task has ended.
   enum : std::uint8_t { kStarted, kEnded, kFailed, kKilled, kOutputLost, kBackup, kInVain };
@@ -222,7 +224,7 @@ class ClusterSimulation {
   bool copies(Index group);
   bool needs_outputs(Index job);  // a reduce task has not started or still copies
   void run_maps_again(Index job);
-  void park_again(Index group);
+  void park_again(Index group);  // its reduces wait for maps again
   // Whether waiting reduces hold all slots, so that nothing could start any more.
   bool stuck() const;
   // Gives slots of waiting reduces to maps.
@@ -240,8 +242,8 @@ class ClusterSimulation {
     double began;
     BackupGain worth;
   };
-  void end_backups(int pool);
-  void begin_backups();
+  void end_backups(int pool);  // as many as ready tasks lack slots
+  void begin_backups();        // in slots that no ready task wants
   void find_backups(int pool);
   // When an attempt began to work.
   double began(Index group) const;

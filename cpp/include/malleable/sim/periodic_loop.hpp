@@ -89,19 +89,22 @@ class PeriodicLoop {
   }
   void plan_call();  // the time of the next call at which a job is in the system
   void report_changes(double now);
-  void list_running(double now);
+  void list_running(double now);  // rows with slots from now on, and their ends
   void note_promised();
-  void count_held(const Running& job, double call);
+  void count_held(const Running& job, double call);  // adds to the totals
   void end(const Running& job, double time);
   void pass_period();  // holds the slots until the next call
   bool rare() const { return options_.period > 0.0 && jobs_looked_at_ > options_.exact; }
-  double call_after(double time) const;
-  void pass_on_slots();
+  double call_after(double time) const;  // the first multiple of the period from then on
+  void pass_on_slots();                  // that become free before the next call
+  // Gives free slots down the order of jobs.
   void hand_out(std::span<const std::int64_t> line, double call, double& free);
   // Gives free slots to a job; false: too few for it.
   bool give(std::int64_t id, double call, double& free);
   double time_of(double call) const { return options_.start + call * options_.period; }
+  // From when on a job works that has so many slots from now on.
   double works_from(std::size_t row, double now, std::int64_t slots);
+  // Records that the job held its slots until `to` (a piece of the schedule).
   void keep_piece(const Running& job, double to);
 
   Epoch epoch_;
@@ -130,7 +133,7 @@ class PeriodicLoop {
   std::vector<std::int64_t> gone_, ran_;
   std::vector<double> seen_;
   double left_after(const Running& job, double time) const;
-  double end_before(Running& job, double call);
+  double end_before(Running& job, double call);  // ends it; returns the slots that it frees
   std::vector<Running> running_;
   // Between rare calls: coming events, the place of each row in running_, and the first job in the
   // order that still wants slots.
@@ -141,7 +144,8 @@ class PeriodicLoop {
     // less
     double end;
   };
-  void expect(std::size_t place);
+  void expect(std::size_t place);  // adds the job's events
+  // Returns slots that the job cannot use in its last period.
   double trim(Running& job, double call);
   std::vector<Event> events_;
   std::vector<std::size_t> place_;

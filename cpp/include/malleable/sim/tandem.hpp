@@ -195,9 +195,10 @@ class TandemQueue {
   Portions portions();
   // Serves the first jobs of a class.
   void serve(const Class& group, double map_share, double flow, double given, bool lends);
-  void decide_ranked();
+  void decide_ranked();  // serves the first jobs of each class
+  // Jobs that cannot use their share get what they can use; the others share the rest.
   void share_shuffle(double waiting_weight);
-  void decide_shares();
+  void decide_shares();  // serves all jobs at once, by weight
   double weight_of(const FluidJob& job) const { return options_.weighted ? job.weight : 1.0; }
   double beta();                       // the least imbalance of all jobs
   Seen seen(std::uint32_t row) const;  // work left, as the policy sees it

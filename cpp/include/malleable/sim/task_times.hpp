@@ -43,7 +43,8 @@ class TaskTimes {
     std::uint64_t bits_;
   };
 
-  double slowed(double seconds, const Draws& draw) const;
+  double slowed(double seconds, const Draws& draw) const;  // by noise, or as a straggler
+  // The time of an attempt, cut short if it fails.
   Time ends(Index job, Phase p, double seconds, const Draws& draw) const;
 
   ClusterView cluster_;
