@@ -17,6 +17,7 @@ from malleable.view.text import json_text, printable
 INTERRUPTED = 130  # exit status
 
 
+# For the help of commands.
 OBJECTIVE = (
     "what should be small: sum:KIND or max:KIND of response, completion, stretch, tardy, tardiness, "
     "lateness, sla or strict"

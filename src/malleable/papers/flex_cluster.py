@@ -44,7 +44,7 @@ PANELS: dict[str, tuple[float, ...]] = {
 # or "as low as").
 _AXES: dict[str, tuple[str, dict[float, float]]] = {
     "slack": ("slack, part of the slots", {0.95: 0.5}),
-    "lambda": ("mean gap [min]", {0.0: 0.5}),
+    "lambda": ("mean gap [min]", {0.0: 0.5}),  # between arrivals
     "sigma": ("sigma of the jobs' work", {1.0: 0.5}),
     "jobs": ("jobs", {20.0: 0.2, 40.0: 0.2}),
 }

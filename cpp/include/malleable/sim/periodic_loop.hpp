@@ -110,7 +110,7 @@ class PeriodicLoop {
   Epoch epoch_;
   PeriodicLoopOptions options_;
   JobsView jobs_;
-  std::span<const double> believed_;
+  std::span<const double> believed_;  // work that the epoch sees; empty: the true work
   std::span<const Kind> kinds_;
   std::function<void()> poll_;
 

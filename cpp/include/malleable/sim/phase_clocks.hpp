@@ -57,6 +57,7 @@ class PhaseClocks {
     bool touched = false;
   };
   static Index pop(Clock& clock);
+  // The speed of each of so many running tasks; 1: as if it ran alone.
   double pace(Index phase, std::int64_t running) const;
 
   ClusterJobsView jobs_;

@@ -103,7 +103,7 @@ class SlottedSim {
   void step();
   // No machine can be granted before a running task ends: runs up to that step, or `last`.
   void wait(std::int64_t last);
-  std::int64_t next_ending() const;
+  std::int64_t next_ending() const;  // the next step in which a running task ends
   // Tells the policy that steps have passed.
   void pass_steps(std::int64_t step);
   void start_reduces(const SlottedGrant& grant);
@@ -111,6 +111,7 @@ class SlottedSim {
   void end_tasks();                       // those that end in the present step
   void finish(Index row);
   void record(const Truth& truth, std::int64_t finish);
+  // The reduce work that the policy believes is left.
   double reduce_left(Index row, std::int64_t step) const;
 
   SlottedOptions options_;

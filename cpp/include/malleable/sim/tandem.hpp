@@ -207,7 +207,7 @@ class TandemQueue {
   Falls falls_of(const Service& s, double& next) const;
   // The time until a job behind has a rank below that of the job in front.
   static double until_overtaken(const Fall& back, const Fall& front, double slack);
-  double next_change() const;
+  double next_change() const;  // time until the order of jobs may change
   Step next_step(double most);
   void work(const Service& s, double seconds);
   Class& class_of(const FluidJob& job) { return classes_[split_ && job.shuffle_heavy ? 1 : 0]; }
