@@ -32,9 +32,9 @@ class FairList {
   ReadyJobs jobs_;
   WaterFilling water_filling_;
   std::vector<Job> job_;
-  std::vector<Index> ready_, gone_;
-  Problem shared_;             // jobs that are ready, by index
-  std::vector<double> share_;  // by ready job
+  std::vector<Index> ready_, gone_;  // jobs that are ready; that end now
+  Problem shared_;                   // jobs that are ready, by index
+  std::vector<double> share_;        // by ready job
 };
 
 }  // namespace malleable

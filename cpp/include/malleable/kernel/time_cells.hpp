@@ -35,7 +35,7 @@ struct TimeCells {
   }
 
  private:
-  std::vector<double> cuts_;
+  std::vector<double> cuts_;  // workspace: times at which cells end
 };
 
 // The time by which `share` of each flow's work is done in an assignment, but at least the flow's

@@ -282,10 +282,10 @@ class ClusterSimulation {
   double last_search_ = -kInfinity, next_search_ = kInfinity;
   std::vector<Lone> lone_;
   EventHeap<Event, Earlier> events_;
-  std::uint64_t sequence_ = 0;
+  std::uint64_t sequence_ = 0;    // events pushed so far
   std::vector<std::uint8_t> up_;  // by node
   std::vector<TaskStart> starts_;
-  std::vector<Index> nodes_;
+  std::vector<Index> nodes_;  // of the tasks that end now, if the policy listens
 };
 
 }  // namespace malleable
