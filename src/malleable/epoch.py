@@ -168,6 +168,7 @@ class BaseEpoch(Checkpointed):
     """
 
     def __init_subclass__(cls) -> None:
+        # a wrong argument name gets a suggestion
         for verb in {"__init__", "add", "update", "decide"} & vars(cls).keys():
             setattr(cls, verb, suggesting(vars(cls)[verb]))
 

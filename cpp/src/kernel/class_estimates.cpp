@@ -6,7 +6,9 @@
 namespace malleable {
 namespace {
 
-// Terms: c is a class of jobs; row 2 c + p its phase p. A guess is the stated time of a task.
+// Terms: c is a class of jobs; row 2 c + p its phase p; a type is a kind of node. A guess is the
+// stated time of a task (guess_: the sum over jobs). come_ counts arrivals: [0] of all jobs, [1] of
+// jobs whose users have a guaranteed share (`minimum`).
 constexpr double kShortest = 1e-9;  // [s] least time for rates
 
 }  // namespace

@@ -40,7 +40,8 @@ void DeadlinePacking::take(Index job, double start, double end, double slots) {
   }
 }
 
-// Adds `need` slot-seconds on [0, due], at most `cap` slots at once, on top of the used slots.
+// Adds `need` slot-seconds on [0, due], at most `cap` slots at once, on top of the used slots,
+// which never rise with time before `due`.
 void DeadlinePacking::pour_work(const Problem& problem, Index job, double due, double cap,
                                 double need) {
   const std::size_t end = split(due);

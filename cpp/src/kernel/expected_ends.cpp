@@ -15,7 +15,7 @@ namespace {
 // Terms: a draw is one simulated run; the scatter of a phase is the standard deviation of the
 // logarithms of its tasks' seconds; row 2 j + p is phase p of job j; a pool is the slots of one
 // kind (0: maps, 1: reduces; generic slots: all in pool 0); a piece is tasks that a slot takes at
-// once.
+// once. The fields of LeftPhase and LeftJob are explained in the header.
 using ByScatter = std::array<double, kScatters>;
 constexpr ByScatter kScatter{0.003, 0.03, 0.06, 0.12, 0.25, 0.5, 0.8, 1.1, 1.5, 2.0};
 // Prior of the scatters.

@@ -143,6 +143,7 @@ void GangPacking::run(const Problem& problem, std::span<const Index> order,
       set_rate(p, time, 0.0);
       set_need(p, kInfinity);
       --unfinished_;
+      // the caller stops the run by returning false
       if (!done(order[p], time)) return;
     }
   }

@@ -1,5 +1,10 @@
 // Levels, on which several cells (spans of time) count as one: the problem of a level, and portions
 // (work of a flow in a cell) from one level to the next.
+//
+// The network has arcs from each flow to its cells, at the flow's cost, and arcs t + 1 -> t of cost
+// 0, because work may always move to an earlier cell. Rows are the linear pieces of a flow's cost,
+// each from its own first cell on. A flow that is not in the tree has all its work in one cell,
+// home_.
 #include <algorithm>
 
 #include "malleable/kernel/min_cost_flow.hpp"
@@ -62,6 +67,7 @@ void MinCostFlow::set_rows() {
     for (std::size_t r = costs_->offset[j]; r < costs_->offset[j + 1]; ++r) {
       const Row& row = rows_[r];
       const std::size_t end = r + 1 < costs_->offset[j + 1] ? rows_[r + 1].from : cells_;
+      // Prices never rise, so of cells with the same cost the last is the cheapest.
       std::size_t t = row.slope == 0.0 && end > row.from ? end - 1 : row.from;
       for (; t < end; ++t) stored[t] = row.value + row.slope * (time_[t] - row.first);
     }
@@ -136,8 +142,8 @@ void MinCostFlow::collect() {
   assign_carried();
 }
 
-// Moves the work on arcs t + 1 -> t to the cells that keep it: each takes the work that came last,
-// so that there is no cycle.
+// Moves the work on arcs t + 1 -> t (carried_) to the cells that keep it: each takes the work that
+// came last, so that there is no cycle.
 void MinCostFlow::assign_carried() {
   carried_.assign(cells_, 0.0);
   bool any = false;

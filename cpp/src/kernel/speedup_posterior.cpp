@@ -22,6 +22,7 @@ SpeedupCurve speedup_prior(SpeedupPrior prior) {
   struct Row {
     double one, mean, deviation;  // the chance of p = 1, and the normal distribution of other p
   };
+  // for kOwn, kUnknown, kBeyond
   constexpr std::array<Row, 3> kRows = {{{0.6, 0.95, 0.1}, {0.5, 0.85, 0.2}, {0.3, 0.8, 0.25}}};
   const Row& row = kRows[static_cast<std::size_t>(prior)];
   SpeedupCurve found;
@@ -64,7 +65,7 @@ void SpeedupPosterior::add(std::int64_t program, const SpeedupCurve& more, doubl
   settle();
 }
 
-// Computes the posterior of the program from the other programs and its own phases.
+// Computes the posterior of the program from the other programs and its own tasks.
 void SpeedupPosterior::update(Program& program) {
   const auto count = [&](double sign) {
     shown_ += sign;

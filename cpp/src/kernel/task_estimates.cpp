@@ -17,6 +17,12 @@ namespace malleable {
 // All means and variances are of logarithms of a task's seconds; s is the scatter of a phase's
 // tasks (the standard deviation of those logarithms); a group is the runs of one program; Logs are
 // a count, a mean and a sum of squares; open: of phases that still run, done: of phases that ended.
+// above(p): by how much the logarithm of a phase's mean time exceeds the mean of its logarithms;
+// groups and errors are of the former, posteriors of the latter.
+// speedup: the exponent p (k tasks of a phase that run together do k^p); exponents_: its
+// posterior, of all groups and of each. alone: sums of logarithms as if each task had run alone, by
+// speedup; around: sums of squares around their mean, as a function of the speedup; left: such a
+// sum at one speedup; freedom: degrees of freedom.
 namespace {
 
 // Priors: a user is right within a factor of e^0.5 either way, phases differ by e, tasks of a phase
@@ -200,7 +206,8 @@ TaskEstimates::Posterior TaskEstimates::posterior(double s, double speedup, cons
   const double weight = 1.0 / prior.variance + seen.count / square;
   const double alone = value_at(seen.alone, speedup);
   const double mean = (prior.mean / prior.variance + alone / square) / weight;
-  // By Laplace's method; `above` is the logarithm of the chance of the ages of the running tasks.
+  // By Laplace's method; here `above` is the logarithm of the chance that a task runs as
+  // long as the running tasks have.
   const auto found = [&](double m, double curve, double above) -> Posterior {
     const double off = m - prior.mean, apart = seen.count > 0.0 ? m - alone / seen.count : 0.0;
     const double squares = seen.around().left(speedup) + seen.count * apart * apart;

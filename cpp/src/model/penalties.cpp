@@ -64,7 +64,8 @@ class Crossing {
     return std::fabs(value - level_) <= 0x1p-40 * std::fabs(level_);
   }
 
-  // Evaluates the next few digits at once, because none of these values can be predicted.
+  // Evaluates the function at five neighbouring values of a digit at once: these calls do not wait
+  // for each other's results.
   void see_next_digits(double guess) {
     const double unit = digit_of(guess);
     double at[5];
@@ -233,6 +234,7 @@ void Penalties::add_rows(Kind kind, const TermsView& jobs, std::size_t j) {
   }
 }
 
+// `names`: the numbers by which the caller's function knows the jobs.
 void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, CustomPenalty custom,
                       std::span<const std::int64_t> names) {
   const std::size_t n = jobs.arrival.size();

@@ -7,7 +7,8 @@
 namespace malleable {
 // Jobs by the work that they have left, in one of several senses (SrptKind). A pool is the slots of
 // one kind (0: maps, 1: reduces; generic slots: all in pool 0); a job is stale if its key may have
-// changed.
+// changed; virtual_ is the SRPT machine that ASRPT simulates, where reduce work does not wait for
+// map work.
 //
 // The seconds that all slots of the phase would take; with generic slots slot-seconds, so that
 // rounding does not separate equal work.
@@ -16,6 +17,8 @@ double ClusterSrpt::seconds(const ClusterState& state, double work, Phase p) con
   return work / static_cast<double>(std::max<std::int64_t>(state.slots[p], 1));
 }
 
+// The seconds of the tasks that are left; with periods, an ended task holds its slot until the next
+// decision (held()).
 double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
   const PhaseState& s = state.phase(job, p);
   return seconds(state, state.held(s.remaining(), s.estimate), p);

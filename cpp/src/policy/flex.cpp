@@ -32,6 +32,8 @@ constexpr std::uint64_t kCurvedJobs = 100, kFewestCurved = 60;
 // Due times tried for jobs without strict deadlines, as multiples of their completions in the plan.
 constexpr double kPlanTimes[] = {kInfinity, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0};
 
+// The rules are explained in kernel/priority_orders.hpp. The fitting set and the spare set are jobs
+// that can all be on time; the spare set leaves some slots out.
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
 // Due dates alone are left out, because the on-time set is at least as good in each case.
 constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet,   OrderRule::kFittingSet,
@@ -348,6 +350,7 @@ void Flex::try_rules(const Task& task) {
     orders_.apply(rule, problem, task.penalties, earliest_, order);
     consider(order);
     if ((rule == OrderRule::kFittingSet || rule == OrderRule::kSpareSet) && !problem.gang) {
+      // packs the order for the due times of the set, too
       consider_set(task, order);
     }
   }

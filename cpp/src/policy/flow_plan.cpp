@@ -172,6 +172,7 @@ void settle_deadlines(const FlowProblem& problem, const Penalties& penalties, Ag
   }
   strict.settle(penalties, aggregate, plan.flow_completion, impossible, plan.value,
                 plan.lower_bound, plan.status);
+  // The value of FlowFlex's schedule as printed. That schedule was made for finite penalties.
   if (strict.pure()) {
     plan.literal_value *= plan.literal_value > 0.0 ? kInfinity : 1.0;  // only misses count
   } else {
@@ -179,7 +180,7 @@ void settle_deadlines(const FlowProblem& problem, const Penalties& penalties, Ag
   }
   plan.speed = std::numeric_limits<double>::quiet_NaN();
   if (!problem.released) return;
-  // If no schedule meets all deadlines: the speed at which this one would.
+  // All flows have arrived. If no schedule meets all deadlines: the speed at which this one would.
   const double goal = plan.lower_bound < kInfinity ? plan.lower_bound
                       : strict.pure()              ? 0.0
                                                    : std::numeric_limits<double>::max();

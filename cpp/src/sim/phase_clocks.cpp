@@ -1,6 +1,8 @@
 // Ends of tasks if running tasks of a phase slow each other down. Each phase has its own time,
 // which runs at the speed `pace` that one of its tasks has; there, ends do not change. Phase p of a
-// job (0: maps, 1: reduces) has the number 2 * job + p; with p an exponent, k tasks work as k^p.
+// job (0: maps, 1: reduces) has the number 2 * job + p. With an exponent e, k tasks work as k^e. A
+// group is tasks of one phase that start and end together; backup tasks (`beside`) slow a phase
+// down, too.
 #include "malleable/sim/phase_clocks.hpp"
 
 #include <algorithm>

@@ -42,6 +42,7 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
       lower_bound_(tandem_batch_bound(map, shuffle)),
       random_(1) {
   const std::size_t count = map.size();
+  // shortest remaining first: one order for both stations, or one order each
   max_srpt_ = try_policy(TandemPolicy::kMaxSrpt, "max-srpt");
   split_srpt_ = try_policy(TandemPolicy::kSplitSrpt, "split-srpt");
   try_policy(TandemPolicy::kTwoSrpt, "two-srpt");

@@ -22,10 +22,13 @@ from malleable.jobs.table import Integers
 from malleable.traces.job_table import table_of
 from malleable.validation import WEIGHT, check_amount, checked_choice
 
-_PROCESSORS = ("own", "unknown", "beyond")  # values of the option, by the core's number
+# Values of the option, by the core's number: each task has its own processor; unknown; more tasks run than
+# there are processors.
+_PROCESSORS = ("own", "unknown", "beyond")
 _Name = TypeVar("_Name", str, tuple[str, str])
 
 
+# guarded: a method serves one thread at a time
 class SchedulerEvents(SchedulerState):
     """The calls of a `malleable.Scheduler` that tell it what happened."""
 

@@ -54,7 +54,7 @@ class SchedulerState(Checkpointed):
         self._policy, self._objective = policy, objective
         shared = bool(place.users) if by_user is None else bool(by_user)
         self._settings = {
-            "take_back": False,
+            "take_back": False,  # running tasks are not ended, unlike in simulations
             **checked_options(options, simulated=False),
             **policy_settings(hysteresis, effort, at_least_one, shared),
             "learn": bool(learn),
@@ -62,6 +62,7 @@ class SchedulerState(Checkpointed):
         known = None if history is None else read_history(history)
         people = dict.fromkeys([*place.users, *(() if known is None else known.users)])
         self._users: dict[str, int] = {user: k for k, user in enumerate(people)}
+        # (program, user): row
         self._programs: dict[tuple[str, str], int] = {}
         self._core = self._made()
         self._calls = 0  # calls that reported events
@@ -158,7 +159,7 @@ class SchedulerState(Checkpointed):
     def _by_pool(
         self, name: str, slots: npt.ArrayLike, nodes: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        # Map slots and reduce slots of nodes, from two columns or one for both.
+        # Map slots and reduce slots of nodes, from two columns or one for both; generic: each slot runs both.
         array = array_of(name, given(name, slots))
         if array.ndim == 2 and array.shape != (nodes, 2):
             raise ValueError(f"{name} has shape {array.shape}, expected ({nodes}, 2)")

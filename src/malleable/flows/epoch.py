@@ -83,6 +83,8 @@ class FlowDecision(BaseDecision):
     ready: npt.NDArray[np.bool_]
     ended: Integers
     period: float
+    # with a period: ids of ready jobs, in the order in which they should get slots that become free before the
+    # next decision, and whether the jobs that keep coming need more whole slot-periods than there are
     order: Integers
     overloaded: bool
     _epoch: FlowEpoch

@@ -128,6 +128,7 @@ def run(
     held = check_amount("period", period, WEIGHT)
     checked_flag("knows_period", knows_period)
     calm = check_amount("hysteresis", hysteresis, WEIGHT)
+    # the mean error of promised ends that is accepted, over the time from arrival to promised end
     firm = None if predictable is None else check_amount("predictable", predictable, RATE)
     last = math.inf if horizon is None else check_time("horizon", horizon)
     seen = believed(jobs, estimates, {"work": jobs.work}, np.random.default_rng(rng))

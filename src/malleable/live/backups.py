@@ -70,6 +70,7 @@ class Backups:
         self.dying[key] = attempt
 
     def stir(self) -> None:
+        # Tasks have started or ended: look for backups again.
         self._stirred = True
 
     # Choice of tasks.

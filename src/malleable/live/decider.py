@@ -109,7 +109,7 @@ class SchedulerDecider:
 
     def _limit(self, work: JobState, free: Mapping[str, float]) -> int:
         # Slots that a job may have at most now, given the capacity for more of its tasks. Slots of backup
-        # attempts do not count.
+        # attempts do not count (work.beside).
         running = work.running * work.width
         if work.paused:
             return running
@@ -343,7 +343,7 @@ class SchedulerDecider:
         if not ids:
             return {}
         left = [*map(self._left, self._works), *(work.waiting for work, _ in coming.values())]
-        # the steps of a draw (kernel/expected_ends.hpp)
+        # the steps of a draw: about one a task, fewer if there are many (kernel/expected_ends.hpp)
         steps = sum(min(tasks, 8.0 * self._slots * math.log1p(tasks)) for tasks in left)
         draws = max(_LEAST_DRAWS, min(_DRAWS, int(_DRAWN / max(1.0, steps))))
         ends = scheduler.expected_ends(draws=draws)
@@ -381,7 +381,7 @@ class SchedulerDecider:
         scheduler, ids = self._scheduler, dict(self._id_of)
         limited = sorted(row for row in self._limited if not self._works[row].paused)
         running = {row: work.running * work.width for row, work in self._works.items()}
-        # Tasks that the engine holds beyond its slots; with a queue all of them run.
+        # Tasks that the engine holds beyond its slots; if only counts are known, all of them run.
         ahead = 0 if self._counted else sum(running.values()) - self._slots
         if coming or limited or ahead > 0:
             scheduler = copy.copy(scheduler)

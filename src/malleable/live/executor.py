@@ -289,6 +289,7 @@ class Executor(futures.Executor):
         made = partial(SchedulerDecider, max(1, self._slots), policy, objective, capacity)
         made()  # refuses unknown policies and options
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
+        # a history that cannot be used is logged as a warning
         history = known_history(self._journal, Guard(_log.warning))
         self._decider = made(history=history, **self._processors())
         self._resume = resume
@@ -304,7 +305,8 @@ class Executor(futures.Executor):
         return f"Executor({self.slots} slots, {what}, {self._described[1]}, {self._described[0]})"
 
     def _processors(self) -> dict[str, Any]:
-        # What is known of the processors of calls, as the decider takes it.
+        # What is known of the processors of calls, as the decider takes it: each call has its "own", or there
+        # are calls "beyond" them.
         if self._engine is not None:
             return {}
         # threads share one processor, unless they wait, or compute without the interpreter

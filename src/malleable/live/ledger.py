@@ -87,7 +87,7 @@ class JobState:
     min_slots: int = 0
     max_slots: int | None = None
     user: str = ""
-    program: str = ""
+    program: str = ""  # task times are learnt by this name
     after: Sequence[int] = ()
     retries: int = 0
     seconds: float = 0.0
@@ -114,7 +114,7 @@ class JobState:
     mean: float = math.nan
     done: int = 0
     failed: int = 0
-    # failed tasks by their way: WORDS without "failed"
+    # failed tasks by the way in which they failed, in the words of WORDS; "failed" itself is left out
     ways: Counter[str] = field(default_factory=Counter)
     retried: int = 0  # attempts at tasks beyond the first
     taken: float = 0.0  # seconds of tasks that ended well, in all

@@ -179,15 +179,17 @@ class Loop(Ledger):
                     tasks += found
                 if waiting - work.waiting != count or work.waiting == 0:
                     self._counts_changed(row)
+            # Again if a job had no task to start, or if tasks did not fit into the free resources: the slots
+            # are for others.
             again = short or (len(tasks) > started and self.decider.behind)
         self._spare = self.engine.slots > len(self._slots_held) + self._backups.slots
         if tasks:
             self._hand_over(tasks)
-            self._backups.stir()
+            self._backups.stir()  # so that it looks again at what runs
 
     def _ahead(self) -> int:
         # Tasks that the engine gets beyond its slots, so that slots do not wait for the loop.
-        able = self.engine.abilities
+        able = self.engine.abilities  # short, ahead: seconds
         if self._conditions.any or self._pace * able.short < self.engine.slots:
             return 0
         return int(self._pace * able.ahead)
@@ -266,7 +268,7 @@ class Loop(Ledger):
 
     def _share(self, work: JobState) -> int:
         # Tasks that a slot gets at once: several short ones, so that it need not wait for the loop after each.
-        able = self.engine.abilities
+        able = self.engine.abilities  # together: tasks; grain: seconds
         if work.needs:
             return 1
         fit = min(able.together, able.grain / max(work.recent, 1e-9))

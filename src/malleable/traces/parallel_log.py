@@ -14,7 +14,8 @@ from malleable.traces.job_columns import Column, cells_of, rows_of, trace_of_cel
 from malleable.traces.trace import Trace
 
 _HEAD = ("Seq", "Host", "Starttime", "JobRuntime")
-# Columns, and their names in Slurm's sacct, whose reader makes the trace; Element is a part of a job.
+# Columns, and their names in Slurm's sacct, whose reader makes the trace; Element is a part of a job,
+# which these logs do not have.
 _TABLE = (
     Column("", "Element"), Column("Starttime", "Submit", str.strip), Column("Starttime", "Start", str.strip),
     Column("JobRuntime", "ElapsedRaw", str.strip),

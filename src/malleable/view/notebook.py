@@ -107,6 +107,7 @@ def _parts(shown: Any) -> Parts:
 @_parts.register(FlowPlan)
 def _(shown: Plan | FlowPlan) -> Parts:
     columns = plan_columns(shown)
+    # the noun in a column's head, such as "job, by order"
     noun = columns[0][0].partition(",")[0]
     return [*plan_headline(shown), *_rows(len(shown.order), columns, noun=noun)]
 

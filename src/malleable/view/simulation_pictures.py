@@ -69,6 +69,7 @@ def _draw_panel(axes: Any, found: Replications, last: str) -> None:
     x = [point[last] for point in found.points]
     summaries = [found.at(**point).summary for point in found.points]
     for policy in found.policies:
+        # half: half the width of each confidence interval
         means, half = np.array([own[policy]["mean_response"] for own in summaries]).T
         error = np.minimum(np.nan_to_num(half), 0.9 * np.abs(means))
         look = {**_POINTS, **policy_look(policy)}

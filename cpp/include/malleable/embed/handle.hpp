@@ -43,7 +43,7 @@ struct Handle {
   bool owned = false;  // made by the C interface, which frees it
 };
 
-// A handle that owns its object.
+// A handle that owns its object; it shares no cache line (kLine) with other data.
 template <typename Kind, typename Object>
 struct alignas(kLine) Owned : Kind {
   template <typename... Arguments>
@@ -56,7 +56,8 @@ struct alignas(kLine) Owned : Kind {
   Busy guard;
 };
 
-// Default values for columns that a caller left out.
+// Default values for columns that a caller left out. `none` and `offset` hold zeros; `first` counts
+// up from 0, so that each job is a flow of its own.
 struct Defaults {
   std::vector<double> zero, one, infinite;
   std::vector<std::int64_t> none, all, first, offset;
@@ -78,7 +79,8 @@ struct malleable_epoch : malleable::embed::Handle<1, malleable::Epoch, malleable
                                                   malleable::TandemEpoch, malleable::SlottedEpoch> {
   using Handle::Handle;
   malleable::embed::Defaults defaults;
-  // kinds of a call's jobs; the one kind of its flows
+  // Kinds of penalty: of each job of a call; the one of the objective, for jobs that come without a
+  // kind and for flows.
   std::vector<malleable::Kind> kinds, objective;
 };
 struct malleable_scheduler : malleable::embed::Handle<2, malleable::embed::PolicyAndScheduler> {

@@ -1,6 +1,6 @@
-// FAIR over flows (FlowFlex: Nagarajan et al. 2013, section 5.1): at every moment integer
-// water-filling over the ready jobs: min(level, maximum) slots each, and the slots left over one
-// each by index.
+// FAIR over flows (DAGs of jobs; FlowFlex: Nagarajan et al. 2013, section 5.1): at every moment
+// integer water-filling over the ready jobs: min(level, maximum) slots each, and the slots left
+// over one each by index.
 //
 // Whenever jobs end or come, slots are shared again (kernel/water_filling.hpp: all jobs get the
 // same number, and slots that a job cannot use go to the others): O(ready jobs) an event.
@@ -17,8 +17,8 @@ namespace malleable {
 
 class FairList {
  public:
-  // The whole schedule: completions of jobs and of flows that have work count from now, pieces are
-  // absolute. Allocates nothing once warm.
+  // The whole schedule: completions of jobs and of flows that have work count from now, pieces
+  // (spans in which a job holds slots) are absolute. Allocates nothing once warm.
   void run(const FlowProblem& problem, std::span<double> end, std::span<double> flow_end,
            Pieces& pieces);
 

@@ -1,7 +1,9 @@
 // A set of jobs that can all end by their due times together, built job by job.
 //
 // Jobs of the set, each with a due time, can be on time together if and only if the work forced by
-// t (demand_bound.hpp) fits into S t, the work of all S slots, for all t; others hold their minima.
+// t fits into S t, the work of all S slots, for all t. A job's forced work is what its maximum
+// cannot do between t and its due time, and at least what its minimum does until t. Jobs outside
+// the set hold their minima.
 // The sum of forced work peaks at due times and where a minimum has done all work of its job, so
 // the test is exact if all of these times are on the grid. On a coarser grid, due times are rounded
 // down to it, so that a set that passes can still be on time, except for peaks of minima between

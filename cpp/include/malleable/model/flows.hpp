@@ -49,6 +49,7 @@ struct FlowColumns : TermColumns {
   // Appends a flow of another table.
   void add(const FlowsView& from, std::size_t flow);
 
+  // Calls visit(name, column, its length, whether it may be left out) for each column.
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
     visit("job_offset", self.job_offset, kAnyLength, false);

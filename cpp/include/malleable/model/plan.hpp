@@ -35,6 +35,8 @@ struct Pieces {
   void state(State& s) { s(job, slots, start, end, works); }
 };
 
+// kMinimaScaled: the minima exceed the slots together, and were scaled down. kTruncated: the budget
+// of time cut the search short.
 // kUnmet: a strict deadline is missed, without a proof that some deadline must be. kInfeasible:
 // there is such a proof, or a gang (a job that runs on at least its minimum or not at all) needs
 // more slots than there are.

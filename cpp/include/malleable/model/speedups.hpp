@@ -36,7 +36,8 @@ struct SpeedupView {
   double slots_for(std::size_t row, double rate) const;
   // The slots, up to `most`, beyond which the job gets no faster.
   double useful(std::size_t row, double most) const;
-  // The least p, at most 1, with at(row, s) <= most_per_slot(row) s^p for all whole s.
+  // The exponent that bounds all rates from above: the least p, at most 1, with at(row, s) <=
+  // most_per_slot(row) s^p for all whole s.
   double largest_exponent(std::size_t row) const;
   // The largest rate per slot; 1 unless a table has s slots with a rate above s.
   double most_per_slot(std::size_t row) const;
@@ -91,6 +92,8 @@ struct SpeedupColumns {
   void add_hulls(const SpeedupView& from, const SpeedupHulls& hulls);
 
   void state(State& s) { s(exponent, offset, rate); }
+  // Calls visit(name, column, its length, whether it may be left out) for each column; the largest
+  // number stands for any length.
   template <typename Self, typename Visit>
   static void each(Self& self, std::size_t rows, Visit&& visit) {
     visit("exponent", self.exponent, rows, true);

@@ -16,8 +16,9 @@ inline double tolerance(double at) {
 }
 
 // A value this close to its lower bound counts as optimal, because the difference could not be
-// measured. It is twice the tolerance of the deadlines that both may use. Levels (values that the
-// maximum of all penalties may have) are found by deadline tests and therefore less exact.
+// measured. It is twice the tolerance of the deadlines that the value and the bound may use. Levels
+// (values that the maximum of all penalties may have) are found by deadline tests and therefore
+// less exact.
 inline constexpr double kOptimal = 2e-9, kOptimalLevel = 1e-8;
 
 // Rounding of sums of a few thousand terms. Less than this share of a job's size counts as no work

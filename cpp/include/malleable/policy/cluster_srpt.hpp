@@ -97,7 +97,7 @@ class ClusterSrpt final : public ClusterPolicy {
   SrptOptions options_;
   UserShares between_;
   std::vector<double> usable_;  // by user: slots that the user's jobs can use (workspace)
-  VirtualCluster virtual_;
+  VirtualCluster virtual_;      // for ASRPT
   // For answers in slots: the jobs that want slots of a pool, in order.
   IncrementalOrder<Row> order_[2];
   std::vector<std::uint8_t> inside_[2];  // by job: it is in order_

@@ -1,5 +1,5 @@
-// The order of many flows whose penalties are lines: by prices, which a flow keeps while it does
-// not change (Nagarajan et al. 2013, section 5.2).
+// The order of many flows whose penalties are lines: by prices (keys; the least goes first), which
+// a flow keeps while it does not change (Nagarajan et al. 2013, section 5.2).
 //
 // Flows count as malleable jobs and are ordered by variations of Smith's ratio (work over the rate
 // at which the penalty rises); a flow's parallelism is the mean number of slots that it can use:

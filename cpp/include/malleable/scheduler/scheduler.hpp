@@ -26,7 +26,7 @@
 
 namespace malleable {
 
-// Columns of nodes, as ClusterView has them.
+// Columns of nodes, as ClusterView has them and says their units.
 struct ClusterNodes {
   std::vector<std::int64_t> slots[2], type;
   std::vector<double> rate, storage, link, memory, gpus;
@@ -272,8 +272,9 @@ class Scheduler {
   std::vector<Index> free_flows_, left_flows_;  // left_flows_: flows of which all jobs left
   std::size_t live_ = 0;                        // jobs that have not left
   Index next_rank_ = 0;                         // place of the next job in the order of arrivals
-  NamedRows named_;
-  // Workspace of one call: new ids and rows, jobs that leave, nodes of ended tasks.
+  NamedRows named_;                             // rows of the ids of one call
+  // Workspace of one call: new ids, jobs whose tasks are taken back, new rows, jobs that leave,
+  // nodes of ended tasks.
   std::vector<std::int64_t> added_, taken_;
   std::vector<Index> fresh_, leaving_, ended_on_;
   // For policies that give ranks: jobs that could use slots, the least rank first.

@@ -4,8 +4,7 @@
 
 namespace malleable {
 
-// The present jobs as a problem with penalties. Jobs without work left still hold slots (kept
-// aside) until they are reported as ended; `beside` is the problem of the others.
+// The present jobs as a problem with penalties.
 JobsView Instance::jobs(const Scene& at, std::span<const double> left) const {
   const JobTable& jobs = at.jobs;
   return {{jobs.arrival, jobs.weight, jobs.deadline, jobs.size, sla_.view()},
@@ -40,7 +39,9 @@ void Instance::build(const Scene& at, std::span<const double> left) {
                                                   ? std::span<const std::int64_t>(jobs.id)
                                                   : std::span<const std::int64_t>();
   penalties.build(this->jobs(at, left), kinds(at), at.custom, names);
+  // Searches in a caller's function begin where those of earlier decisions ended.
   if (!names.empty()) penalties.remember(seen_);
+  // at.starts: some jobs have a start condition; started jobs keep their minima
   problem.build(left, ended_, jobs.min_slots, jobs.max_slots, at.slots, at.now,
                 at.starts ? MinMode::kGuarantee : at.options.min_mode);
   if (at.ignores_minima) problem.drop_minima();
@@ -65,6 +66,8 @@ bool Instance::has_strict(const Scene& at) const {
   return false;
 }
 
+// Jobs without work left still hold slots (kept aside) until they are reported as ended; `beside`
+// is the problem of the others.
 const Problem& Instance::set_kept_aside(const Scene& at) {
   const JobTable& jobs = at.jobs;
   const std::size_t n = jobs.rows();
@@ -73,6 +76,7 @@ const Problem& Instance::set_kept_aside(const Scene& at) {
   rest_.resize(n);
   most_.resize(n);
   for (std::size_t r = 0; r < n; ++r) {
+    // 1.0 stands for no work, so that build() gives the job limits
     rest_[r] = jobs.work[r] > 0.0 ? jobs.work[r] : 1.0;
     most_[r] = jobs.work[r] > 0.0 ? jobs.max_slots[r] : jobs.kept_by(r);
   }

@@ -278,6 +278,7 @@ def govern_spark(
     if not callable(pools):
         for name, wanted in (pools or {}).items():
             checked_settings(wanted, _SETTINGS, f"pools[{name!r}].")
+    # One slot until Spark says how many there are; Spark shows counts of tasks; each task has a processor.
     made = partial(
         SchedulerDecider,
         1,

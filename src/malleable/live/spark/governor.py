@@ -83,8 +83,8 @@ class Governor(Ledger):
         for key in self._row_of.keys() - there:
             self._gone(key)
         self._keep_floors()
-        self._settle_jobs()
-        self._describe()
+        self._settle_jobs()  # starts and ends jobs
+        self._describe()  # writes new jobs to the journal
         self._decide()
         self._share()
         self.record()
@@ -141,6 +141,7 @@ class Governor(Ledger):
         mean = 0.0 if math.isnan(mean) else mean
         seconds = max(0.0, mean * (work.done + count) - work.taken) / count
         began = max(0.0, self.now - seconds)
+        # attempt 0, which ended with status 0
         self._attempted += [
             Attempt(row, work.done + k, 0, 0, began, seconds, how="counted") for k in range(count)
         ]
@@ -162,6 +163,7 @@ class Governor(Ledger):
         if well:
             work.tasks = work.done
             return
+        # attempt 0, with status 1
         self._attempted += [
             Attempt(row, task, 0, 1, self.now, how="cancelled")
             for task in range(work.done, work.tasks)

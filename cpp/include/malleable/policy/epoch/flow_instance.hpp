@@ -40,6 +40,8 @@ class FlowInstance {
   // Plans what is built, by the options. `warm`: places in the last order, which is kept unless
   // another is better by more than the share `hysteresis`.
   void plan(const FlowScene& at, std::span<const Index> warm, double hysteresis, FlowPlan& plan);
+  // Sets `orders`: the plan's order of flows, then those of the best candidates of its search, as
+  // places among `rows`.
   void orders(const FlowPlan& plan, std::vector<std::vector<Index>>& orders) const {
     flowflex_.orders(plan, orders);
   }

@@ -2,12 +2,13 @@
 //
 // FLEX with sums of response, completion, stretch and lateness decides by prices of slot-periods
 // (one slot for one period; kernel/period_prices.hpp); if sizes err much, it shares like FAIR. With
-// maxima, with tardy weight or strict deadlines, and with tardiness if all deadlines can be met, it
-// decides by deadlines (kernel/period_levels.hpp), as long as sizes are right. In all other cases
-// the rule without a period decides, with maxima cut to whole slot-periods, an order that looks
-// ahead in whole slot-periods, and the slots left over for jobs that end sooner by them
-// (kernel/slot_periods.hpp). O(J) for J jobs beside that. Sums of tardiness go by keys, apparent
-// cost: work over the rate at which the penalty rises, postponed while the latest start is ahead.
+// maxima, with tardy weight or strict deadlines (a miss costs infinitely much), and with tardiness
+// if all deadlines can be met, it decides by deadlines (kernel/period_levels.hpp), as long as sizes
+// are right. In all other cases the rule without a period decides, with maxima cut to whole
+// slot-periods, an order that looks ahead in whole slot-periods, and the slots left over for jobs
+// that end sooner by them (kernel/slot_periods.hpp). O(J) for J jobs beside that. Sums of tardiness
+// go by keys, apparent cost: work over the rate at which the penalty rises, postponed while the
+// latest start is ahead.
 //
 // The work left of a job that outlives its estimate is a part of the work it has done; with equal
 // shares, its expectation under a log-normal error with the spread seen so far (period_history).
@@ -38,6 +39,7 @@ class Periodic {
   // Rebuilds the instance behind the last decision.
   void recall(const Scene& at, InstanceRule& by);
   std::span<const double> left() const { return left_; }
+  // Ids of the jobs that could use more slots, in the order in which they should get them.
   std::vector<std::int64_t> order(const Scene& at, InstanceRule& by);
   bool overloaded(const Scene& at) const {
     return at.period > 0.0 && history_.overloaded(at.capacity());
@@ -49,8 +51,8 @@ class Periodic {
   // The expected work left of a job; `spread`: of the logarithms of size over estimate.
   double left_of(const Scene& at, std::size_t row, double spread) const;
   void estimate_left(const Scene& at);
-  // Which rule decides: equal shares (sizes err much), prices (sums of steady kinds), or apparent
-  // cost (sums of tardiness).
+  // Which rule decides: equal shares (sizes err much), prices (sums of kinds whose penalty rises at
+  // one rate), or apparent cost (sums of tardiness).
   bool shares_equally(const Scene& at) const;
   bool priced(const Scene& at) const;
   bool goes_by_cost(const Scene& at) const;
