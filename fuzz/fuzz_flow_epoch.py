@@ -27,6 +27,7 @@ OBJECTIVES = [
 
 
 UNWHOLE = [0, -1, 2.5, float("nan"), "x", None, [1], -1e300]
+NO_SPEEDUP = [-1, 2.5, float("nan"), "x", -1e300]
 
 
 class Sequence:
@@ -138,7 +139,8 @@ class Sequence:
                 bad = True
             elif named:
                 name = self.bytes.pick(sorted(named))
-                named[name][0] = self.bytes.wrong() if name == "work" else self.bytes.pick(UNWHOLE)
+                wrong = NO_SPEEDUP if name == "speedup" else UNWHOLE
+                named[name][0] = self.bytes.wrong() if name == "work" else self.bytes.pick(wrong)
                 bad = True
         if self.both("update", ids, bad=bad, **named) and "max_slots" in named:
             self.most |= dict(zip(ids, named["max_slots"], strict=True))

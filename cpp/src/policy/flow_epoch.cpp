@@ -141,6 +141,7 @@ void FlowEpoch::serve_by_gains(FlowShares& to) {
       FlowTable::Job& job = flow.jobs[place];
       const SpeedupView speedup = flow.speedup.view();
       double most = job.high;
+      if (job.second != kNone) most -= flow.jobs[job.second].share;
       if (at_.clock.any()) {
         const double busy = speedup.slots_for(place, job.left / at_.clock.period());
         most = std::min(most, std::ceil(busy));
@@ -154,6 +155,7 @@ void FlowEpoch::serve_by_gains(FlowShares& to) {
   gained_.resize(gaining_.size());
   gains_.allocate(at_.coming.expected(), gained_);
   for (std::size_t k = 0; k < gaining_.size(); ++k) to.hand(*gaining_[k], gained_[k]);
+  to.split_phases();  // of flows without speed-ups, whose phases are joined
   to.serve_spent(ordered_);
 }
 
