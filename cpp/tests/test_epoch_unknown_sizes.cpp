@@ -51,6 +51,24 @@ TEST(jobs_that_ended_say_what_is_left) {
   CHECK_EQUAL(epoch.slots_of(old), std::int64_t{1});
 }
 
+// Of two jobs of a program one ended without work, the other after 1,000 slot-seconds: the next one
+// may end at once, too, so it comes before a job that has done 100.
+TEST(the_least_size_stays_the_least) {
+  Epoch epoch(1, unknown());
+  const std::vector<std::int64_t> program{7};
+  for (int k = 0; k < 2; ++k) epoch.add(one(1), {}, program);
+  epoch.decide(0.0);
+  epoch.finish(std::vector<std::int64_t>{1});
+  epoch.decide(1000.0);
+  epoch.finish(std::vector<std::int64_t>{0});
+  const std::int64_t old = epoch.add(one(1), {}, program);
+  epoch.decide(1000.0);
+  CHECK_EQUAL(epoch.slots_of(old), std::int64_t{1});
+  const std::int64_t next = epoch.add(one(1), {}, program);
+  epoch.decide(1100.0);
+  CHECK_EQUAL(epoch.slots_of(next), std::int64_t{1});
+}
+
 TEST(what_it_does_not_go_with) {
   Epoch epoch(2, unknown());
   epoch.add(one(2));

@@ -127,6 +127,15 @@ def test_coalesced_phases_share_what_they_get():
     assert epoch.decide(0.0).slots[2] == 0
 
 
+def test_coalesced_phases_share_beside_a_flow_with_speedups():
+    epoch = mb.FlowEpoch(8, ready_fraction=0.0)
+    epoch.add(map_reduce(), continues=[-1, 0, -1])
+    alone = epoch.decide(0.0).slots.tolist()
+    epoch.add(mb.Flows([[{"work": 1e6, "max_slots": 2, "speedup": 0.5}]]))
+    assert alone == [3, 2, 0]  # maxima
+    assert epoch.decide(0.0).slots.tolist() == [3, 2, 0, 2]
+
+
 def test_hysteresis_keeps_the_order():
     chosen = []
     for hysteresis in (0.0, 0.5):

@@ -59,9 +59,8 @@ struct alignas(kLine) Owned : Kind {
 // Default values for columns that a caller left out. `none` and `offset` hold zeros; `first` counts
 // up from 0, so that each job is a flow of its own.
 struct Defaults {
-  std::vector<double> zero, one, infinite;
-  std::vector<std::int64_t> none, all, first, offset;
-  std::vector<std::uint8_t> yes;
+  std::vector<double> zero, one;
+  std::vector<std::int64_t> none, first, offset;
 };
 
 struct PolicyAndScheduler {

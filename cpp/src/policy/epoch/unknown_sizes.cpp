@@ -21,8 +21,7 @@ void UnknownSizes::learn(const Scene& at, double now) {
     Program& own = of(job.program);
     const std::size_t level = work_class(size);
     own.sizes[level] += 1.0;
-    const double below = level > 0 ? work_bound(level - 1) : 0.0;
-    own.least = own.least > 0.0 ? std::min(own.least, below) : below;
+    own.least = std::min(own.least, level > 0 ? work_bound(level - 1) : 0.0);
   }
   ended_.clear();
   for (Program& program : programs_) program.index.update(program.sizes);
@@ -33,7 +32,7 @@ UnknownSizes::Program& UnknownSizes::of(std::int64_t program) {
       std::lower_bound(programs_.begin(), programs_.end(), program,
                        [](const Program& own, std::int64_t name) { return own.name < name; });
   if (place != programs_.end() && place->name == program) return *place;
-  Program& made = *programs_.insert(place, Program{program, {}, {}, 0.0});
+  Program& made = *programs_.insert(place, Program{program, {}, {}});
   made.index.update(made.sizes);
   return made;
 }

@@ -43,9 +43,11 @@ class UnknownSizes {
   struct Program {
     std::int64_t name;
     WorkCounts sizes{};
-    GittinsIndex index;  // by work done
-    double least = 0.0;  // no job has ended with less
-    double left(double done) const { return 1.0 / index.of(std::max(done, least)); }
+    GittinsIndex index;        // by work done
+    double least = kInfinity;  // no job has ended with less; infinite if none has ended
+    double left(double done) const {
+      return 1.0 / index.of(least < kInfinity ? std::max(done, least) : done);
+    }
     void state(State& s) { s(name, sizes, index, least); }
   };
   struct Ended {
