@@ -51,8 +51,8 @@ TEST(jobs_that_ended_say_what_is_left) {
   CHECK_EQUAL(epoch.slots_of(old), std::int64_t{1});
 }
 
-// Of two jobs of a program one ended without work, the other after 1,000 slot-seconds: the next one
-// may end at once, too, so it comes before a job that has done 100.
+// One job of a program ended without work, and another after 1,000 slot-seconds. The next one may
+// end at once, too, so it comes before a job that has done 100.
 TEST(the_least_size_stays_the_least) {
   Epoch epoch(1, unknown());
   const std::vector<std::int64_t> program{7};
