@@ -94,7 +94,7 @@ std::string_view ClusterEpoch::rule(const ClusterState& state) const {
 double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
                                 std::int64_t running) const {
   if (!follows_objective_ || time_matters_) return 0.0;
-  const double part = kept(pool, job).part;
+  const double part = epoch_job(pool, job).part;
   if (part <= 0.0) return key(state, job, pool);
   return (running > 0 ? static_cast<double>(running) + 0.5 : kFirstSlot) / part;
 }
@@ -130,10 +130,10 @@ void ClusterEpoch::added(const ClusterState& state, std::span<const Index> jobs)
   note_kinds(state);
   const std::size_t users = by_user_ ? state.user_running.size() : 1;
   for (int pool = 0; pool < 2; ++pool) {
-    auto& [shares, kept_jobs, asked, few] = pools_[pool];
+    auto& [shares, epoch_jobs, asked, few] = pools_[pool];
     const std::int64_t slots = std::max<std::int64_t>(state.slots[pool], 1);
     while (shares.size() < users) shares.push_back({Epoch(slots, options_), {}, {}});
-    kept_jobs.resize(state.jobs.size());
+    epoch_jobs.resize(state.jobs.size());
   }
   if (by_user_) between_.begin(state);
 }
@@ -202,7 +202,7 @@ std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand, const Clust
 
 // Sets the most slots that the job can use now.
 void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most) {
-  std::int64_t& before = kept(pool, job).most;
+  std::int64_t& before = epoch_job(pool, job).most;
   share.most += static_cast<double>(most - before);
   share.wide += (most > 1 ? 1 : 0) - (before > 1 ? 1 : 0);
   before = most;
@@ -211,7 +211,7 @@ void ClusterEpoch::set_most(Share& share, int pool, Index job, std::int64_t most
 // The job leaves the user's share, and joins the other user's at its next decision.
 void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t before) {
   for (int pool = 0; by_user_ && pool < 2; ++pool) {
-    Kept& own = kept(pool, job);
+    EpochJob& own = epoch_job(pool, job);
     if (own.id == kAbsent) continue;
     Share& share = pools_[pool].shares[before];
     share.epoch.remove({&own.id, 1});
@@ -230,7 +230,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   const std::size_t first_new = share.job.size();
   for (const Index job : jobs) {
     const ClusterState::Demand demand = state.demand(job, pool);
-    Kept& own = kept(pool, job);
+    EpochJob& own = epoch_job(pool, job);
     const std::int64_t id = own.id;
     set_most(share, pool, job, demand.most);
     own.stale = true;
@@ -287,7 +287,8 @@ void ClusterEpoch::pass_changes(int pool, Share& share, std::size_t first_new) {
   }
   if (!new_kind_.empty()) {
     std::int64_t id = share.epoch.add(new_.view(), new_kind_);
-    for (std::size_t k = first_new; k < share.job.size(); ++k) kept(pool, share.job[k]).id = id++;
+    for (std::size_t k = first_new; k < share.job.size(); ++k)
+      epoch_job(pool, share.job[k]).id = id++;
   }
 }
 
@@ -303,7 +304,8 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
   for (const std::int64_t id : ids_) {
     const Index job = share.job[static_cast<std::size_t>(id)];
     const std::int64_t own = least(state.demand(job, pool));
-    low.push_back(std::min(kept(pool, job).most, std::max(own, static_cast<std::int64_t>(part))));
+    low.push_back(
+        std::min(epoch_job(pool, job).most, std::max(own, static_cast<std::int64_t>(part))));
   }
   share.epoch.update(ids_, {{}, {}, {}, low, {}});
 }
@@ -317,7 +319,7 @@ ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, In
           0.0,
           state.rank[job],
           job,
-          kept(pool, job).placed};
+          epoch_job(pool, job).placed};
 }
 
 // Shares the slots by size (kernel/power_shares): smaller jobs get more, by the share exponent.
@@ -326,7 +328,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
   IncrementalOrder<Placed>& order = share.by_size;
   using Place = IncrementalOrder<Placed>::Place;
   order.each([&](Placed& row) {
-    Kept& own = kept(pool, row.job);
+    EpochJob& own = epoch_job(pool, row.job);
     if (own.placed != row.stamp) return Place::kGone;
     if (!std::exchange(own.stale, false)) return Place::kSame;
     const double before = std::exchange(row, place(state, pool, row.job)).key;
@@ -334,7 +336,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
   });
   for (const std::int64_t id : share.epoch.ids()) {
     const Index job = share.job[static_cast<std::size_t>(id)];
-    Kept& own = kept(pool, job);
+    EpochJob& own = epoch_job(pool, job);
     if (own.placed != kAbsent) continue;
     own.placed = stamps_++;
     own.stale = false;
@@ -349,7 +351,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
   by_size_.give(share_exponent, static_cast<double>(slots), rows);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index job = rows[k].job;
-    double& part = kept(pool, job).part;
+    double& part = epoch_job(pool, job).part;
     if (std::fabs(by_size_.part(k) - part) > kSamePart * part) {
       part = by_size_.part(k);
       answer.reorder(job);
@@ -378,9 +380,9 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   for (std::size_t row = 0; row < ids.size(); ++row) {
     if (sizeless_ && !changed[row]) continue;
     const Index job = share.job[static_cast<std::size_t>(ids[row])];
-    if (std::exchange(kept(pool, job).part, 0.0) > 0.0) answer.reorder(job);
-    if (restarts_ && kept(pool, job).keeps != share.epoch.keeps(row)) {
-      kept(pool, job).keeps ^= true;
+    if (std::exchange(epoch_job(pool, job).part, 0.0) > 0.0) answer.reorder(job);
+    if (restarts_ && epoch_job(pool, job).keeps != share.epoch.keeps(row)) {
+      epoch_job(pool, job).keeps ^= true;
       answer.reorder(job);
     }
     answer.set(job, static_cast<double>(given[row]));

@@ -46,13 +46,13 @@ def trace_of_cells(
     parse: Callable[[Any], Iterable[dict[str, str]]],
     records: Any,
     noun: str = "line",
-    apart: bool = False,
+    slurm_ids: bool = False,
 ) -> Trace:
     """The jobs of records. ``parse`` makes cells (values by sacct's names) of each element of a record;
-    ``apart``: elements of one job have IDs as Slurm's, ``12_3``."""
+    ``slurm_ids``: elements of one job have IDs as Slurm's, ``12_3``."""
 
     def elements(record: Any) -> list[Any]:
-        return [element_of(cells, file.slots_from, apart=apart) for cells in parse(record)]
+        return [element_of(cells, file.slots_from, slurm_ids=slurm_ids) for cells in parse(record)]
 
     def each() -> Iterator[Any]:
         for found in file.records(elements, records, noun):

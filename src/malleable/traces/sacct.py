@@ -195,15 +195,15 @@ def _cells(line: str, names: list[str], delimiter: str) -> dict[str, str]:
 
 
 def element_of(
-    cells: dict[str, str], slots_from: str | None = None, *, apart: bool = True
+    cells: dict[str, str], slots_from: str | None = None, *, slurm_ids: bool = True
 ) -> Element | None:
     """A record by the names of sacct's columns; None of a step.
 
-    ``apart``: whether an ID tells elements and steps apart; if not, it is any text, and a column ``Tasks`` says
-    how many tasks the job has that may start one by one.
+    ``slurm_ids``: whether an ID names job, element and step. If not, an ID is any text, and a column
+    ``Tasks`` says how many tasks the job has that may start one by one.
     """
     job, element, listed, step = cells["JobID"], cells.get("Tasks"), cells.get("Tasks"), None
-    if apart:
+    if slurm_ids:
         found = _ID.fullmatch(job)
         if not found:
             raise ValueError(f"JobID = {shown(job)}: not the ID of a job")
@@ -214,7 +214,7 @@ def element_of(
     if math.isnan(submit):
         raise ValueError("Submit is unknown")
     start, end, ended, lacking = _times(cells)
-    count = 1 if listed is None else _elements(listed) if apart else int(listed)
+    count = 1 if listed is None else _elements(listed) if slurm_ids else int(listed)
     tres = _tres(cells.get("AllocTRES") or cells.get("ReqTRES") or "")
     width = _slots(cells, tres, slots_from)
     tasks = count * width if lacking != _NEVER else 0

@@ -75,7 +75,7 @@ def _read(file: File) -> Trace:
     jobs = data.get("jobs") if isinstance(data, dict) else None
     if not isinstance(jobs, list):
         raise ValueError("no list of jobs in it")
-    return trace_of_cells(file, _parse, enumerate(jobs, 1), "job", apart=True)
+    return trace_of_cells(file, _parse, enumerate(jobs, 1), "job", slurm_ids=True)
 
 
 def _looks(head: Head) -> bool:

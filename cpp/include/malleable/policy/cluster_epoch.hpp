@@ -69,7 +69,7 @@ class ClusterEpoch final : public ClusterPolicy {
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   bool reads_exponents() const override { return may_share_; }
   bool keeps(const ClusterState&, Index job, int pool) const override {
-    return restarts_ && kept(pool, job).keeps;
+    return restarts_ && epoch_job(pool, job).keeps;
   }
   // How unequal shares by size are best (kernel/share_exponent); 1: in order.
   double share_exponent_now(const ClusterState& state) const;
@@ -107,8 +107,8 @@ class ClusterEpoch final : public ClusterPolicy {
       if (s.reading()) by_size.clear();
     }
   };
-  // What is kept of a job in a pool.
-  struct Kept {
+  // A job as its epoch knows it, in a pool.
+  struct EpochJob {
     std::int64_t id = kAbsent, most = 0;
     // If slots are shared by size: its approximate part of its share's slots; the stamp of its
     // entry in by_size; whether its work or counts changed since by_size was updated.
@@ -124,7 +124,7 @@ class ClusterEpoch final : public ClusterPolicy {
   };
   struct Pool {
     std::vector<Share> shares;  // by user
-    std::vector<Kept> jobs;
+    std::vector<EpochJob> jobs;
     std::vector<Index> asked;  // by program, who shows what its tasks take
     bool few = true;           // no more jobs than slots, at the last decision
 
@@ -166,8 +166,8 @@ class ClusterEpoch final : public ClusterPolicy {
   void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);
 
   Placed place(const ClusterState& state, int pool, Index job) const;
-  const Kept& kept(int pool, Index job) const { return pools_[pool].jobs[job]; }
-  Kept& kept(int pool, Index job) { return pools_[pool].jobs[job]; }
+  const EpochJob& epoch_job(int pool, Index job) const { return pools_[pool].jobs[job]; }
+  EpochJob& epoch_job(int pool, Index job) { return pools_[pool].jobs[job]; }
 
   EpochOptions options_;
   bool at_least_one_, by_user_;
