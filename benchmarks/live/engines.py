@@ -160,10 +160,14 @@ class HyperQueue:
     parts = PARTS[:3]
 
     def __init__(self, slots):
+        from hyperqueue.cluster import LocalCluster, WorkerConfig
+
         self.slots = slots
+        self.cluster = LocalCluster(worker_config=WorkerConfig(cores=slots))
+        self.server = self.cluster.cluster.server_dir
 
     def close(self):
-        """Servers end with their runs."""
+        self.cluster.stop()
 
     @staticmethod
     def command(seconds, path):
@@ -180,7 +184,7 @@ class HyperQueue:
     def ours(self, work, arrivals):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            engine = mb.engines.HyperQueue(self.slots)
+            engine = mb.engines.HyperQueue(self.slots, self.server, host="127.0.0.1")
             loop = Loop(engine, SchedulerDecider(self.slots))
             try:
                 start, row = time.time(), 0
@@ -209,8 +213,7 @@ class HyperQueue:
         import hyperqueue
 
         with tempfile.TemporaryDirectory() as name:
-            engine = mb.engines.HyperQueue(self.slots)  # for its server
-            client, folder, jobs = hyperqueue.Client(engine.server), Path(name), []
+            client, folder, jobs = hyperqueue.Client(self.server), Path(name), []
 
             def submit(row):
                 job = hyperqueue.Job(max_fails=None)
@@ -219,12 +222,9 @@ class HyperQueue:
                     job.program(command, stdout=None, stderr=None)
                 jobs.append(client.submit(job).id)
 
-            try:
-                start = as_they_come(arrivals, submit)
-                client.connection.wait_for_jobs(jobs, lambda status: None)
-                return self.responses(folder, work, arrivals, start)
-            finally:
-                engine.close()
+            start = as_they_come(arrivals, submit)
+            client.connection.wait_for_jobs(jobs, lambda status: None)
+            return self.responses(folder, work, arrivals, start)
 
 
 def shown(name, found, ours, theirs):

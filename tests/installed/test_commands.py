@@ -99,9 +99,9 @@ CASES = {
     "class matching": (MATCHING, "lp", ""),
     "dask": (DASK, "dask", ""),
     "hyperqueue": (
-        ["run", "jobs.toml", "--slots", "1", "--engine", "hyperqueue"],
+        ["run", "jobs.toml", "--slots", "1", "--engine", "hyperqueue:here"],
         "hyperqueue",
-        "output in",
+        "no HyperQueue server answers",
     ),
     "read parquet": (PARQUET, "tables", ""),
 }

@@ -14,6 +14,7 @@ import pytest
 
 import malleable as mb
 from tests.live import calls_to_make as calls
+from tests.live.hyperqueue_server import hyperqueue_server
 from tests.live.waiting import PATIENCE, until
 
 
@@ -46,7 +47,10 @@ def on_dask():
 @contextmanager
 def on_hyperqueue():
     pytest.importorskip("hyperqueue", reason="needs malleable[hyperqueue]")
-    with mb.Executor(engine=mb.engines.HyperQueue(2)) as made:
+    with (
+        hyperqueue_server(2) as (folder, _),
+        mb.Executor(engine=mb.engines.HyperQueue(2, folder, host="127.0.0.1")) as made,
+    ):
         yield made
 
 
