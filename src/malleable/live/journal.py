@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from malleable.live.journal_file import JournalFile, telling
 from malleable.live.journal_rows import (
@@ -50,12 +50,16 @@ __all__ = [
 _WHY = 200  # characters of what an engine said
 
 _RUNS = f"select {', '.join(Run._fields)} from run"
-_ATTEMPTS = "select job, task, attempt, status, began, seconds, cpu, memory, how, why, backup_of from attempt"
 _ENDED = ", ".join(
     f"{name} = excluded.{name}" for name in ("status", "began", *Attempt._fields[5:])
 )
 _IN_ORDER = "order by job, task, attempt"
 _TASK_IS = "run = ? and job = ? and task = ?"
+_Row = TypeVar("_Row", Attempt, Decided, ExpectedEnd, RunningTasks)
+# Tables by what their rows are; after the run, their columns are its fields.
+_TABLES: Mapping[type, str] = {
+    Attempt: "attempt", Decided: "decision", ExpectedEnd: "expected", RunningTasks: "flying",
+}  # fmt: skip
 
 
 class Journal(JournalFile):
@@ -212,15 +216,9 @@ class Journal(JournalFile):
     ) -> None:
         """Record attempts that begin or ended, and decisions; the first record of an end counts."""
         rows = (each._replace(why=_said(each.why)) if each.why else each for each in attempts)
-        with telling(self.path):
-            self._base.executemany(
-                f"insert into attempt values ({run}, {', '.join('?' * 11)}) on conflict do update set"
-                f" {_ENDED} where attempt.status is null",
-                rows,
-            )
-            self._base.executemany(
-                f"insert into decision values ({run}, ?, ?, ?, ?, ?, ?)", decided
-            )
+        once = f"on conflict do update set {_ENDED} where attempt.status is null"
+        self._add(Attempt, run, rows, once)
+        self._add(Decided, run, decided)
         self._do(
             "update run set lasted = ?, status = ifnull(?, status) where id = ?", at, status, run
         )
@@ -254,30 +252,42 @@ class Journal(JournalFile):
         return int(self._do(last, run, job).fetchone()[0])
 
     def task(self, run: int, job: int, task: int) -> TaskOutcome | None:
-        return next(self._tried(_TASK_IS, run, job, task), None)
+        return next(self._tried(run, "and job = ? and task = ?", job, task), None)
 
     def forget(self, run: int, job: int, task: int) -> None:
         for table in ("attempt", "result"):
             self._do(f"delete from {table} where {_TASK_IS}", run, job, task)
 
+    def _add(self, kind: type[_Row], run: int, rows: Iterable[_Row], more: str = "") -> None:
+        values = ", ?" * len(kind._fields)
+        with telling(self.path):
+            self._base.executemany(
+                f"insert into {_TABLES[kind]} values ({run}{values}) {more}", rows
+            )
+
+    def _rows(self, kind: type[_Row], run: int, more: str = "", *values: Any) -> Iterator[_Row]:
+        # Rows of a run; ``more`` of the query follows the condition. SQLite has no NaN.
+        query = f"select {', '.join(kind._fields)} from {_TABLES[kind]} where run = ? {more}"
+        rows = self._each(query, run, *values)
+        if kind is not Attempt:
+            rows = ([math.nan if each is None else each for each in row] for row in rows)
+        return map(kind._make, rows)
+
     def attempts(self, run: int) -> Iterator[Attempt]:
-        rows = self._each(f"{_ATTEMPTS} where run = ? and status is not null {_IN_ORDER}", run)
-        return map(Attempt._make, rows)
+        return self._rows(Attempt, run, f"and status is not null {_IN_ORDER}")
 
     def tried(self, run: int) -> Iterator[TaskOutcome]:
         """Outcomes of all tasks that were tried, by job and task, one at a time."""
-        return self._tried("run = ?", run)
+        return self._tried(run)
 
     def tried_again(self, run: int, job: int) -> Iterator[TaskOutcome]:
         # Outcomes of a job's tasks with more than one attempt.
-        own = "run = ?1 and job = ?2"
-        return self._tried(
-            f"{own} and task in (select task from attempt where {own} and attempt > 0)", run, job
-        )
+        again = "select task from attempt where run = ?1 and job = ?2 and attempt > 0"
+        return self._tried(run, f"and job = ?2 and task in ({again})", job)
 
-    def _tried(self, which: str, *values: Any) -> Iterator[TaskOutcome]:
-        rows = self._each(f"{_ATTEMPTS} where {which} {_IN_ORDER}", *values)
-        for _, same in groupby(map(Attempt._make, rows), itemgetter(0, 1)):
+    def _tried(self, run: int, which: str = "", *values: Any) -> Iterator[TaskOutcome]:
+        rows = self._rows(Attempt, run, f"{which} {_IN_ORDER}", *values)
+        for _, same in groupby(rows, itemgetter(0, 1)):
             yield outcome_of(list(same))
 
     def note_running(
@@ -289,47 +299,26 @@ class Journal(JournalFile):
         rule: str = "",
     ) -> None:
         """Replace the running tasks and the expected ends of jobs."""
-        with telling(self.path):
-            for table in ("flying", "expected"):
-                self._base.execute(f"delete from {table} where run = ?", (run,))
-            self._base.executemany(f"insert into flying values ({run}, ?, ?, ?, ?)", running)
-            self._base.executemany(
-                f"insert into expected values ({run}, ?, ?, ?, ?, ?, ?)", expected
-            )
-            self._base.execute(
-                "update run set lasted = ?, rule = ? where id = ?", (at, _said(rule), run)
-            )
+        for table in ("flying", "expected"):
+            self._do(f"delete from {table} where run = ?", run)
+        self._add(RunningTasks, run, running)
+        self._add(ExpectedEnd, run, expected)
+        self._do("update run set lasted = ?, rule = ? where id = ?", at, _said(rule), run)
 
     def expected(self, run: int) -> dict[int, ExpectedEnd]:
-        rows = self._each(
-            "select job, at, early, late, seconds, spread from expected where run = ?", run
-        )
-        return {
-            job: ExpectedEnd(job, *(math.nan if time is None else time for time in rest))
-            for job, *rest in rows
-        }
+        return {end.job: end for end in self._rows(ExpectedEnd, run)}
 
     def running_tasks(self, run: int) -> dict[int, RunningTasks]:
-        rows = self._each("select job, tasks, began, latest from flying where run = ?", run)
-        return {row[0]: RunningTasks._make(row) for row in rows}
+        return {own.job: own for own in self._rows(RunningTasks, run)}
 
     def held(self, run: int) -> dict[int, Decided]:
         # The last decision on each job.
-        rows = self._each(
-            "select max(at), job, slots, why from decision where run = ? group by job", run
-        )
-        return {row[1]: Decided(*row) for row in rows}
+        last = self._rows(Decided, run, "group by job having max(at) is not null")
+        return {decided.job: decided for decided in last}
 
     def decisions(self, run: int) -> Iterator[Decided]:
         """Decisions in the order of time, with the estimates behind them."""
-        rows = self._each(
-            "select at, job, slots, why, seconds, work"
-            " from decision where run = ? order by at, job",
-            run,
-        )
-        for *decided, seconds, work in rows:
-            believed = (math.nan if each is None else each for each in (seconds, work))
-            yield Decided._make([*decided, *believed])
+        return self._rows(Decided, run, "order by at, job")
 
     # History.
 
