@@ -31,7 +31,7 @@ from malleable.cli.run_screen import (
 )
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
-from malleable.cli.terminal import adder, duration, size, warnings_as_notes
+from malleable.cli.terminal import adder, duration, size
 from malleable.files.writing import check_targets
 from malleable.live import engines
 from malleable.live.conditions import Conditions
@@ -49,7 +49,7 @@ from malleable.live.jobs_file import (
     table_values,
 )
 from malleable.live.journal import ExpectedEnd, Journal, Run
-from malleable.live.ledger import Progress, last_end
+from malleable.live.ledger import Ledger, last_end
 from malleable.live.loop import Loop
 from malleable.live.machine import machine_memory, processors
 from malleable.live.orders import obey
@@ -111,8 +111,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-load X", told, float)
     add("--delay S", "start a task no sooner than this time after another (default: 0)", duration)
     add("--memory SIZE", "memory for all tasks together (default: that of this machine)", size)
-    told = "where tasks run: hyperqueue (starts a server here) or hyperqueue:FOLDER (a running "
-    add("--engine NAME", f"{told}server; default: on this machine)")
+    told = "where tasks run: hyperqueue:FOLDER of a running server (default: on this machine)"
+    add("--engine NAME", told)
     told = "when to stop early: soon,fail=1 (one task has failed; running tasks may end), now,fail=10%% (they"
     add("--halt WHEN", f"{told} are ended, too), now,success=1 ... (default: never)", halt)
     add("--joblog FILE", "write a line for each task, with GNU parallel's columns")
@@ -286,8 +286,8 @@ def run(asked: argparse.Namespace) -> int:
     if asked.joblog:
         check_targets({"--joblog": asked.joblog}, asked.force or again)
     outputs = Outputs(asked, inputs=[asked.file if names_file(asked) else None])
-    if asked.engine and not re.fullmatch("hyperqueue(:.+)?", asked.engine):
-        raise ValueError(f"--engine {asked.engine}: expected hyperqueue or hyperqueue:FOLDER")
+    if asked.engine and not re.fullmatch("hyperqueue:.+", asked.engine):
+        raise ValueError(f"--engine {asked.engine}: expected hyperqueue:FOLDER")
     things = _things(asked)
     return (_go_on if again else _begin)(asked, things, outputs)
 
@@ -434,7 +434,7 @@ def _interrupts() -> Iterator[_Interrupts]:
 @contextmanager
 def _progress(
     begun: CommandRun, asked: argparse.Namespace, wanted: Wanted
-) -> Iterator[Callable[[Progress], object]]:
+) -> Iterator[Callable[[Ledger], object]]:
     # Views of the run: a line that moves, failures, output, a log; yields what the loop calls.
     screen = Screen(watched(sys.stderr))
     line = ProgressLine(screen)
@@ -453,7 +453,7 @@ def _progress(
             views.callback(wanted, log.close)
             begun.hearers["the log of tasks"] = partial(wanted, log)
 
-        def told(progress: Progress) -> None:
+        def told(progress: Ledger) -> None:
             failing.flush()
             line(progress)
 
@@ -468,8 +468,7 @@ def _progress(
 def _engine(name: str | None, slots: int) -> Engine:
     if not name:
         return Local(slots)
-    with warnings_as_notes():
-        return engines.HyperQueue(slots, name.partition(":")[2] or None)
+    return engines.HyperQueue(slots, name.partition(":")[2])
 
 
 def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs: Outputs) -> int:

@@ -20,7 +20,7 @@ from malleable.cli.streams import coloured, note, quiet, ready
 from malleable.files.writing import naming
 from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
-from malleable.live.ledger import JobState, Progress
+from malleable.live.ledger import JobState, Ledger
 from malleable.live.output import SUFFIXES, open_stream, stream_of
 from malleable.live.protocol import Event
 from malleable.view.live import bar, failure_lines, line_text, ways_text
@@ -130,7 +130,7 @@ class ProgressLine:
         self._colours = coloured(sys.stderr)
         self._plain = "utf" not in (sys.stderr.encoding or "").lower()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Ledger) -> None:
         done = sum(job.done + job.failed for job in progress.jobs)
         self._ended.append((progress.now, done))
         since, before = self._ended[0]
@@ -138,14 +138,14 @@ class ProgressLine:
         if self._screen.moves:
             width = self._screen.width - 1
             width -= _LEAST + 1 if width > _WIDE else 0
-            text = line_text(progress, rate, progress.end, width)
+            text = line_text(progress, rate, width)
             total = sum(job.tasks for job in progress.jobs)
             self._screen.line(self._drawn(text, done / max(1, total), progress))
         elif progress.now - self._said >= MINUTE:
             self._said = progress.now
-            note(line_text(progress, rate, progress.end))
+            note(line_text(progress, rate))
 
-    def _drawn(self, text: str, share: float, progress: Progress) -> str:
+    def _drawn(self, text: str, share: float, progress: Ledger) -> str:
         width = self._screen.width - 1
         room = min(_BAR, width - len(text) - 1)
         drawn = bar(share, room, self._plain) + " " if room >= _LEAST else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import pickle
 import threading
@@ -51,10 +52,10 @@ class RemoteError(Exception):
 
 
 class CallJob:
-    """Calls of one job, which is number ``row`` of its run; ``described`` is what the journal says of it."""
+    """Calls of one job, which is number ``row`` of its run."""
 
-    def __init__(self, run: CallRun, row: int, name: str, described: dict[str, Any]) -> None:
-        self.run, self.row, self.described = run, row, described
+    def __init__(self, run: CallRun, row: int, name: str) -> None:
+        self.run, self.row = run, row
         self.work = JobState(name, 0, self.make, program=name, open=True)
         self.futures: dict[int, Future[Any]] = {}  # that have not ended
         self.digests: dict[int, bytes] = {}  # of these, where there is a journal
@@ -142,7 +143,7 @@ class CallRun:
         by_name = partial(pickle.dumps, protocol=_PROTOCOL)
         self._pickle = Packing() if engine.abilities.calls == "by value" else by_name
         self.number, self._reader = 0, None
-        known: list[dict[str, Any]] = []
+        known: list[JobRow] = []
         start = 0.0
         if journal:
             self._reader = Journal(journal.path, write=False)
@@ -175,7 +176,8 @@ class CallRun:
         self._described, self._known_rows = 0.0, 0
         self._pid = os.getpid()
         for row in known:
-            self._add(row["name"], row)
+            work = self._add(row.described["name"]).work
+            work.deadline, work.known = row.described.get("deadline", math.inf), row.tasks
         self._thread = threading.Thread(target=self._go, name="malleable-loop", daemon=True)
         self._thread.start()
 
@@ -192,13 +194,12 @@ class CallRun:
             self.engine.wake()
             self._woken = rests
 
-    def _add(self, name: str, described: dict[str, Any] | None = None) -> CallJob:
-        row = len(self.jobs)
-        job = CallJob(self, row, name, described or {"name": name, "deadline": None, "calls": 0})
+    def _add(self, name: str) -> CallJob:
+        job = CallJob(self, len(self.jobs), name)
         if self._reader:
-            job.tried = self._reader.last_tried(self.number, row)
+            job.tried = self._reader.last_tried(self.number, job.row)
         self.jobs[name] = job
-        self.ask(row)
+        self.ask(job.row)
         return job
 
     def job(self, name: str, after: Sequence[CallJob] = (), **more: Any) -> CallJob:
@@ -213,15 +214,11 @@ class CallRun:
             if job.declared:
                 raise ValueError(f"name = {name!r}: there is a job of this name")
             job.declared = True
-            described = job.described
-            deadline = more.pop("deadline", None)
-            if described["deadline"] is None and deadline is not None:
-                described["deadline"] = self.loop.now + deadline
+            deadline = self.loop.now + more.pop("deadline", math.inf)
+            if math.isinf(job.work.deadline):  # no earlier session had one
+                job.work.deadline = deadline
             for field, value in more.items():
                 setattr(job.work, field, value)
-            if described["deadline"] is not None:
-                job.work.deadline = described["deadline"]
-            described |= {**more, "after": [parent.work.name for parent in after]}
         for parent in after:
             parent.close(f"job {name!r} waits for it")
         if after:
@@ -471,17 +468,11 @@ class CallRun:
             )
 
     def _describe(self, least: float = _DESCRIBED) -> None:
-        now = time.monotonic()
-        jobs = list(self.jobs.values())
-        if len(jobs) > self._known_rows:  # before anything is told of a new job
-            least = 0.0
-        if self.journal and now - self._described >= least:
-            self._known_rows = len(jobs)
-            self._described = now
-            for job, work in zip(jobs, self.loop.jobs, strict=False):
-                job.described["calls"] = max(job.described["calls"], work.tasks)
-            rows = [dict(job.described) for job in jobs]
-            self.journal.describe(self.number, [JobRow(row, row.pop("calls")) for row in rows])
+        # Jobs and the numbers of their calls for the journal; new jobs before anything is told of them.
+        now, jobs = time.monotonic(), len(self.loop.jobs)
+        if jobs > self._known_rows or now - self._described >= least:
+            self._described, self._known_rows = now, jobs
+            self.loop.describe()
 
     def _break(self, error: BaseException) -> None:
         with self._lock:
@@ -514,10 +505,7 @@ class CallRun:
     def _tell_journal(self, finished: bool) -> None:
         if self.journal:
             self._describe(0.0)
-            pairs = zip(self.jobs.values(), self.loop.jobs, strict=True)
-            whole = all(
-                work.failed == 0 and work.tasks == job.described["calls"] for job, work in pairs
-            )
+            whole = all(work.failed == 0 and work.tasks >= work.known for work in self.loop.jobs)
             status = "done" if finished and whole and not self.broken else "stopped"
             with contextlib.suppress(Exception):  # what was learnt cannot end a run
                 keep_history(self.journal, self._decider.history(self.loop.now))
@@ -525,16 +513,14 @@ class CallRun:
             self.journal.commit()
 
 
-def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
+def _last_run(journal: Journal) -> tuple[int, list[JobRow]]:
     # Number and jobs of the run that is resumed; 0: there is none.
     if not journal.has_runs():
         return 0, []
     run = journal.run()
     if run.kind != "calls" or run.status == "done":
         return 0, []
-    fresh = {"deadline": None}
-    rows = journal.jobs(run.id)
-    return run.id, [{**fresh, **row.described, "calls": row.tasks} for row in rows]
+    return run.id, journal.jobs(run.id)
 
 
 def end_calls(futures: Iterable[Future[Any]]) -> None:

@@ -12,7 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from malleable.live.guard import Guard
 from malleable.live.history import keep_history
@@ -21,34 +21,13 @@ from malleable.live.journal import Attempt, Decided, ExpectedEnd, JobRow, Journa
 from malleable.live.journal_rows import WORDS
 from malleable.live.protocol import Task
 
+if TYPE_CHECKING:
+    from malleable.live.decider import SchedulerDecider
+    from malleable.live.slurm.place_deciders import PlaceDeciders
+
 # Seconds between two times that others are told what runs.
 LOOK = 1.0
 _SHARE = 0.05  # share of the time that is spent on expected ends
-
-
-class Decider(Protocol):
-    """What a ledger asks of a scheduler; jobs are rows in the run."""
-
-    def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
-        """Jobs may run from now on."""
-
-    def gone(self, row: int, now: float) -> None:
-        """A job has no task left, or was cancelled."""
-
-    def changed(self, row: int) -> None:
-        """Counts of a job have changed; its `JobState` has them."""
-
-    def expected(
-        self, coming: Mapping[int, tuple[JobState, Iterable[int]]], now: float
-    ) -> dict[int, ExpectedEnd]:
-        """When jobs are expected to end; ``coming``: jobs that are not here yet, and what they wait for."""
-
-    @property
-    def rule(self) -> str:
-        """What its policy does now, and why, in words; empty: as the policy's name says."""
-
-    def decide(self, now: float) -> list[Decided]:
-        """Slots of jobs that changed."""
 
 
 @dataclass
@@ -128,6 +107,7 @@ class JobState:
     cancelled: bool = False
     paused: bool = False  # no task of the job starts for now
     open: bool = False  # more tasks may come
+    known: int = 0  # tasks that it had in an earlier session
     here: bool = False  # the scheduler knows it
 
     @property
@@ -146,24 +126,6 @@ class JobState:
         return self.tasks - self.next + len(self.again) - len(self.dropped)
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is, after a pass that changed something: the time `now` [s of the run], all ``jobs``,
-    tasks that are ``running``, ``slots`` of the run, and ``expected`` ends by row of ``jobs``."""
-
-    now: float
-    jobs: Sequence[JobState]
-    running: int
-    slots: int
-    expected: Mapping[int, ExpectedEnd]  # by row of the job
-
-    @property
-    def end(self) -> ExpectedEnd:
-        """When the last job is expected to end; unknown if the end of any job is."""
-        left = [row for row, work in enumerate(self.jobs) if work.left]
-        return last_end([self.expected.get(row) for row in left], self.now)
-
-
 def last_end(ends: Iterable[ExpectedEnd | None], now: float) -> ExpectedEnd:
     """The last of these; now if there is none."""
     found = list(ends)
@@ -176,18 +138,18 @@ def last_end(ends: Iterable[ExpectedEnd | None], now: float) -> ExpectedEnd:
 class Ledger:
     """The jobs of one run, which is number ``run`` of ``journal``, and which resumes at ``start`` [s].
 
-    ``progress`` is called with a `Progress` after each pass, at most once a second. ``dropped(row, numbers)``
-    is called for tasks that never start because their job was cancelled. ``guard`` catches errors of what
-    only shows or predicts."""
+    ``progress`` is called with the ledger after a pass that changed something, at most once a second.
+    ``dropped(row, numbers)`` is called for tasks that never start because their job was cancelled. ``guard``
+    catches errors of what only shows or predicts."""
 
     def __init__(
         self,
-        decider: Decider,
+        decider: SchedulerDecider | PlaceDeciders,
         journal: Journal | None = None,
         run: int = 0,
         *,
         start: float = 0.0,
-        progress: Callable[[Progress], object] | None = None,
+        progress: Callable[[Ledger], object] | None = None,
         dropped: Callable[[int, Sequence[int]], object] = lambda row, numbers: None,
         clock: Callable[[], float] = time.monotonic,
         guard: Guard | None = None,
@@ -213,7 +175,6 @@ class Ledger:
         self._expected_at, self._took = -math.inf, 0.0
         self._attempted: list[Attempt] = []  # attempts and decisions for the journal
         self._decisions: list[Decided] = []
-        self._described = (-1, -1)  # numbers of jobs and tasks that the journal has
 
     @property
     def now(self) -> float:
@@ -227,6 +188,17 @@ class Ledger:
     @property
     def slots(self) -> int:
         raise NotImplementedError
+
+    @property
+    def running(self) -> int:
+        # Tasks that run.
+        return sum(own.tasks for own in self.running_tasks())
+
+    @property
+    def last_end(self) -> ExpectedEnd:
+        """When the last job is expected to end; unknown if the end of any job is."""
+        left = [row for row, work in enumerate(self.jobs) if work.left]
+        return last_end([self.expected.get(row) for row in left], self.now)
 
     def _end_running(self, row: int) -> None:
         """A job was cancelled: end its running tasks, if the engine can."""
@@ -390,15 +362,12 @@ class Ledger:
             )
             self._journal.commit()
 
-    def _describe(self) -> None:
-        # Write jobs and slots as they are now to the journal, for runs whose jobs come while they run.
-        told = len(self.jobs), sum(work.tasks for work in self.jobs)
-        if self._journal is None or told == self._described:
-            return
-        self._described = told
-        names = [work.name for work in self.jobs]
-        rows = [_row(work, [names[row] for row in work.after]) for work in self.jobs]
-        self._journal.describe(self._run, rows, max(1, self.slots))
+    def describe(self) -> None:
+        """Write jobs and slots as they are now to the journal, for runs whose jobs come while they run."""
+        if self._journal:
+            names = [work.name for work in self.jobs]
+            rows = [_row(work, [names[row] for row in work.after]) for work in self.jobs]
+            self._journal.describe(self._run, rows, max(1, self.slots))
 
     def _end_run(self, status: str, history: Callable[[], Mapping[str, Any] | None]) -> None:
         # Close a governed run in the journal, with what it has learnt of programs.
@@ -453,9 +422,7 @@ class Ledger:
         view = self._progress
         if view:
             self.look_ahead()
-            running = sum(own.tasks for own in self.running_tasks())
-            now = Progress(self.now, self.jobs, running, self.slots, self.expected)
-            self.guard("the view of the run", lambda: view(now))
+            self.guard("the view of the run", lambda: view(self))
 
 
 def _row(work: JobState, after: list[str]) -> JobRow:
@@ -464,6 +431,7 @@ def _row(work: JobState, after: list[str]) -> JobRow:
         "name": work.name, "weight": work.weight, "min_slots": work.min_slots, "user": work.user,
         "program": work.program, "after": after,
         "deadline": work.deadline if math.isfinite(work.deadline) else None,
-        "max_slots": most or None, "seconds": work.seconds or None,
+        "max_slots": most or None, "seconds": work.seconds or None, "retries": work.retries,
     }  # fmt: skip
-    return JobRow({key: value for key, value in row.items() if value is not None}, work.tasks)
+    tasks = max(work.tasks, work.known)
+    return JobRow({key: value for key, value in row.items() if value is not None}, tasks)

@@ -15,7 +15,7 @@ from typing import Any
 from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
 from malleable.live.journal_rows import ExpectedEnd
-from malleable.live.ledger import JobState, Progress
+from malleable.live.ledger import JobState, Ledger
 from malleable.live.shell_text import quoted
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.text import (
@@ -179,10 +179,10 @@ def plan_table(
     return columns_table(title, range(len(jobs)), columns, left=2)
 
 
-def line_text(progress: Progress, rate: float, end: ExpectedEnd, width: float = math.inf) -> str:
+def line_text(progress: Ledger, rate: float, width: float = math.inf) -> str:
     """A run in a line: per cent, counts, tasks that end a second, and the time that is left. The least
     important parts are left out to fit into ``width``."""
-    jobs = progress.jobs
+    jobs, end = progress.jobs, progress.last_end
     done, total = sum(job.done for job in jobs), sum(job.tasks for job in jobs)
     over = done + sum(job.failed for job in jobs)
     again = sum(job.retried for job in jobs)

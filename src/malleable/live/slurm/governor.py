@@ -349,7 +349,7 @@ class Governor(Ledger):
             order = self._orders.setdefault(place, NiceOrder())
             moves |= self._plan(place, order)
             self._trouble(place, order.trouble and f"{place}: {order.trouble}")
-        self._describe()
+        self.describe()
         if self.apply:
             self._apply(moves)
 

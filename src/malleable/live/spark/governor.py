@@ -84,7 +84,7 @@ class Governor(Ledger):
             self._gone(key)
         self._keep_floors()
         self._settle_jobs()  # starts and ends jobs
-        self._describe()  # writes new jobs to the journal
+        self.describe()  # writes new jobs to the journal
         self._decide()
         self._share()
         self.record()
