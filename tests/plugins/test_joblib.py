@@ -145,7 +145,7 @@ def test_nested_calls(pool):
 
 def test_large_arrays_are_mapped_and_nothing_is_left_behind():
     def left():
-        return {*Path("/dev/shm").glob("malleable-joblib-*")}
+        return {*Path("/dev/shm").glob("joblib_memmapping_folder_*")}
 
     before, array = left(), np.arange(1e6)
     with mb.Executor(2) as pool, mb.joblib_backend(pool):

@@ -9,20 +9,15 @@ first.
 
 from __future__ import annotations
 
-import atexit
 import io
-import os
 import pickle
-import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from malleable.files.advice import library
@@ -93,7 +88,8 @@ class _Backend:
         self._guard = threading.Lock()
         self._ended = threading.Event()  # set when a batch has ended
         self._tried: set[int] = set()  # sizes of batches that are known not to be short
-        self._arrays: _Arrays | None = None
+        self._root: str | None = None  # the folder for arrays that the caller asked for
+        self._arrays: Any = None  # joblib's manager of that folder, made when the first array comes
 
     def __reduce__(self) -> Any:  # for calls whose arguments contain a backend
         return _made, ()
@@ -152,9 +148,9 @@ class _Backend:
         if not pool.threads:
             self._pickler, self._reducers = get_loky_pickler(), {}
             if not pool.remote:
-                self._arrays = _Arrays(temp_folder)
+                self._root = temp_folder
                 self._reducers, _ = get_memmapping_reducers(
-                    temp_folder_resolver=self._arrays.folder,
+                    temp_folder_resolver=self._array_folder,
                     max_nbytes=memstr_to_bytes(max_nbytes)
                     if isinstance(max_nbytes, str)
                     else max_nbytes,
@@ -163,6 +159,13 @@ class _Backend:
                 )
         self._begin()
         return found
+
+    def _array_folder(self) -> Any:
+        from joblib._memmapping_reducer import TemporaryResourcesManager
+
+        if self._arrays is None:
+            self._arrays = TemporaryResourcesManager(self._root)
+        return self._arrays.resolve_temp_folder_name()
 
     def _begin(self) -> None:
         # The job of this name, or a new one if another maximum of slots is asked for.
@@ -234,7 +237,7 @@ class _Backend:
             self._job.close()
             self._job = None
         if self._arrays is not None:
-            self._arrays.close()
+            self._arrays._clean_temporary_resources(force=True)
             self._arrays = None
         self._tried.clear()
         self.reset_batch_stats()  # type: ignore[attr-defined]
@@ -243,35 +246,6 @@ class _Backend:
         if self._job is not None:
             self._job.close()
             self._job = None
-
-
-class _Arrays:
-    """A folder for arrays that workers map, made when the first array comes; in memory if possible."""
-
-    def __init__(self, root: str | None) -> None:
-        shared = "/dev/shm"
-        self._root = root or os.environ.get("JOBLIB_TEMP_FOLDER")
-        if self._root is None and os.access(shared, os.W_OK):
-            self._root = shared
-        self._folder = ""
-
-    def folder(self) -> str:
-        if not self._folder:
-            self._folder = tempfile.mkdtemp(prefix="malleable-joblib-", dir=self._root)
-            atexit.register(self.close)
-        return self._folder
-
-    def close(self) -> None:
-        if not self._folder:
-            return
-        from joblib.externals.loky.backend import resource_tracker
-
-        for file in Path(self._folder).iterdir():
-            with suppress(Exception):  # joblib registered each file there
-                resource_tracker.unregister(str(file), "file")
-        shutil.rmtree(self._folder, ignore_errors=True)
-        atexit.unregister(self.close)
-        self._folder = ""
 
 
 @cache
