@@ -273,11 +273,7 @@ class FakeSpark:
             pool.least = least
 
         named = Named(setAccessible=lambda yes: None, setInt=set_minimum)
-        method = Named(
-            getName=lambda: "forIgnoredProperties", isVarArgs=lambda: True,
-            invoke=lambda object, arguments: None,
-        )  # fmt: skip
-        java_class = Named(getDeclaredField=lambda name: named, getMethods=lambda: [method])
+        java_class = Named(getDeclaredField=lambda name: named)
         properties = Named(
             putIfAbsent=lambda name, who: (
                 self.claims[name] if name in self.claims else self.claims.update({name: who})
@@ -286,12 +282,10 @@ class FakeSpark:
         mapper = Named(
             writeValue=lambda file, value: self._called(
                 Path(file.name).write_text(json.dumps(value))
-            ),
-            configOverride=lambda kind: Named(setIgnorals=lambda values: None),
+            )
         )
         lang = Named(
-            Class=Named(forName=lambda *name: java_class), String=str, Object=object,
-            Thread=Named(currentThread=lambda: Named(getContextClassLoader=lambda: None)),
+            Class=Named(forName=lambda name: java_class),
             System=Named(
                 getProperties=lambda: properties,
                 clearProperty=lambda name: self.claims.pop(name, None),

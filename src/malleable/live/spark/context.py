@@ -21,9 +21,6 @@ from malleable.files.advice import library
 
 _MARK = "malleable governor"  # property of the JVM that names the governor of the context
 _POOL = "org.apache.spark.scheduler.Pool"
-_VALUE = "com.fasterxml.jackson.annotation.JsonIgnoreProperties$Value"
-# fields of a stage that are large and not needed
-_LARGE = ("details", "peakExecutorMetrics", "accumulatorUpdates", "killedTasksSummary")
 _UNTOLD = "NativeMethodAccessorImpl"  # Spark's text for an unknown call site in Python
 _LIVE = ("ACTIVE", "PENDING")
 
@@ -143,21 +140,6 @@ class Context:
         self._file.deleteOnExit()  # if this process is killed, its JVM ends
         java, v1 = self._jvm.java, self._jvm.org.apache.spark.status.api.v1
         self._mapper = v1.JacksonMessageWriter().mapper()
-        classes = java.lang.Class.forName
-        names = self._python._gateway.new_array(self._jvm.java.lang.String, len(_LARGE))
-        for k, name in enumerate(_LARGE):
-            names[k] = name
-        loader = java.lang.Thread.currentThread().getContextClassLoader()
-        ignored = java.lang.Class.forName(_VALUE, True, loader)
-        method = next(
-            m
-            for m in ignored.getMethods()
-            if m.getName() == "forIgnoredProperties" and m.isVarArgs()
-        )
-        arguments = self._python._gateway.new_array(self._jvm.java.lang.Object, 1)
-        arguments[0] = names
-        stage = classes("org.apache.spark.status.api.v1.StageData")
-        self._mapper.configOverride(stage).setIgnorals(method.invoke(None, arguments))
         self._running = java.util.ArrayList()
         self._running.add(self._jvm.org.apache.spark.JobExecutionStatus.RUNNING)
         self._live = java.util.ArrayList()
@@ -168,17 +150,14 @@ class Context:
     def _try_out(self) -> None:
         mode = self._context.taskScheduler().rootPool().schedulingMode()
         pool = self._jvm.org.apache.spark.scheduler.Pool("malleable", mode, 0, 1)
+        told = ""
         try:
             self._field.setAccessible(True)
             self._field.setInt(pool, 7)
-            seen = pool.minShare()
         except Exception as error:
-            told = str(error).strip().partition("\n")[0]
-            raise ValueError(
-                f"sc: this Spark does not let minShare of a pool be set: {told}"
-            ) from None
-        if seen != 7:
-            raise ValueError("sc: this Spark does not let minShare of a pool be set")
+            told = ": " + str(error).strip().partition("\n")[0]
+        if pool.minShare() != 7:
+            raise ValueError(f"sc: this Spark does not let minShare of a pool be set{told}")
 
     # One governor.
 
