@@ -1,16 +1,10 @@
-"""Overlapping map and shuffle: a batch, wrong sizes, a scheduler's loop, and a trace.
+"""Overlapping map and shuffle: a batch, wrong sizes, and a scheduler's loop."""
 
-The trace is Google's of 2011 in the folder that the environment variable MALLEABLE_TRACES names, if any.
-"""
-
-import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 import malleable as mb
-from malleable.papers.google2011 import map_shuffle_jobs
 from malleable.replications import replicate
 
 # Jobs that arrive together: the best plan, what it promises, and how good anything could be.
@@ -44,12 +38,3 @@ ids = epoch.add(map=[7, 10], shuffle=[11, 3], max_map_slots=[352, 427])
 epoch.update(ids[:1], map=[3.5], shuffle=[8.0])
 decision = epoch.decide(now=4.0)
 print("map and shuffle slots", decision.slots.tolist())
-
-trace = Path(os.environ.get("MALLEABLE_TRACES", "")) / "google2011" / "jobs_dev.csv.gz"
-if "MALLEABLE_TRACES" in os.environ and trace.exists():
-    jobs = map_shuffle_jobs(trace)
-    result = mb.simulate(jobs, policy=["k-lps", "max-srpt", "split-srpt", "two-srpt"], load=0.75)
-    for policy, s in result.summary.items():
-        print(f"{policy:10} {s['mean_response'] / s['lower_bound']:.2f} x the bound on the trace")
-else:
-    print("no trace: MALLEABLE_TRACES names no folder with one")

@@ -8,7 +8,7 @@ from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.terminal import adder, progress_bar
 from malleable.cli.workers import workers
 from malleable.papers import FIGURES, reproduce
-from malleable.papers.google2011 import map_shuffle_jobs
+from malleable.traces import read
 from malleable.view.drawing import image_bytes
 from malleable.view.text import fields_of
 
@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--jobs N", told, int)
     add(
         "--trace FILE",
-        "tandem-fig7: table of the jobs of Google's trace of 2011 (default: generated)",
+        "tandem-fig7: a table or a trace with maps and shuffles (default: generated)",
     )
     add("--seed", "seed of the first simulation", int, 0)
     add("--plot FILE", "draw the panels (.png, .svg, .pdf)")
@@ -44,7 +44,7 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, pictures=["plot"], inputs=[asked.trace])
     trace = asked.trace
     if trace is not None and FIGURES[name].trace:
-        trace = map_shuffle_jobs(asked.trace)
+        trace = read(asked.trace).map_shuffle()
     with progress_bar(name) as advance, workers(asked.processes) as executor:
         how = {"executor": executor, "progress": advance, **fields_of(asked, "seed", "quick")}
         figure = reproduce(name, getattr(asked, unit + "s"), trace=trace, **how)

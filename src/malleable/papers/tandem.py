@@ -106,7 +106,7 @@ def figure7(run: Run) -> Figure:
         if not run.complete:
             break
     kind = "generated" if run.trace is None else "trace"
-    note = "Generated jobs in place of Google's trace: --trace FILE reads it."
+    note = "Generated jobs in place of a trace: --trace FILE reads one."
     return run.figure(
         f"mean response / bound, {kind} jobs",
         panels,
