@@ -108,11 +108,8 @@ def test_nothing_done_in_no_time() -> None:
         "p",
         rows,
         ["a", "b"],
-        arrival=np.array([1.0, 1.0]),
-        start=none,
-        map_completion=none,
-        completion=ends,
-        size=np.array([4.0, 0.0]),
+        [np.array([1.0, 1.0]), none, none, ends],
+        np.array([4.0, 0.0]),
         requested_time=-1.0,
         held=np.array(["0-1", ""]),
     )

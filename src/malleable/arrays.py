@@ -153,8 +153,12 @@ def integers_of(
 
 
 # Columns of whole numbers, and the least that each may have.
-_LEAST = {"max_slots": 1, "task": -1} | dict.fromkeys(
-    ("min_slots", "preferred", "tasks", "maps", "reduces", "running", "phase", "node"), 0
+_LEAST = {"max_slots": 1, "task": -1, "node": -1} | dict.fromkeys(
+    (
+        *("min_slots", "preferred", "tasks", "maps", "reduces", "running", "phase", "count"),
+        *("min_map_slots", "min_reduce_slots"),
+    ),
+    0,
 )
 
 
@@ -222,6 +226,12 @@ def numbered(names: Iterable[_Name]) -> tuple[list[_Name], Integers]:
     rows = list(names)
     number = {name: k for k, name in enumerate(dict.fromkeys(rows))}
     return list(number), np.array([number[name] for name in rows], dtype=np.int64)
+
+
+def arguments(scope: Mapping[str, Any], *without: str) -> dict[str, Any]:
+    """The arguments of a method by name, from its ``locals()`` on the first line: all but its object and
+    those ``without``."""
+    return {name: value for name, value in scope.items() if name not in ("self", *without)}
 
 
 def attributes(rows: Sequence[Any], *names: str) -> dict[str, Any]:

@@ -18,12 +18,9 @@ def job_records(
     policy: str,
     job: Integers,
     name: Sequence[str],
-    *,
-    arrival: Floats,
-    start: Floats,
-    map_completion: Floats,
-    completion: Floats,
+    times: Sequence[Floats],
     size: Floats,
+    *,
     requested_time: npt.ArrayLike,
     slots: npt.ArrayLike = 1,
     held: npt.ArrayLike = "0",
@@ -31,10 +28,10 @@ def job_records(
 ) -> dict[str, npt.NDArray[Any]]:
     """Records with the columns of Batsim, a simulator of batch queues, first, so that its tools read them.
 
-    Arrays have shape (R,): rows of the table (``job``), ``name``, ``arrival``, ``start``, ``map_completion``
-    and ``completion`` [s; slotted: steps], ``size``, by which the response is divided for the stretch (0
+    Arrays have shape (R,): rows of the table (``job``), ``name``, ``times`` of arrival, start, end of the maps
+    and end [s; slotted: steps], ``size``, by which the response is divided for the stretch (0
     where this is 0), ``slots`` that were asked for, and ``held`` ones as intervals."""
-    count = len(job)
+    count, (arrival, start, map_completion, completion) = len(job), times
     response = np.maximum(completion - arrival, 0.0)
     return {
         "job_id": job,

@@ -128,15 +128,13 @@ def queue_records(
     # ``zero`` is the number that means time 0 in the core's arrivals and starts.
     rows, *times = by_table_row(by_arrival(jobs.arrival), *taken)
     start, map_completion, completion = (each.astype(np.float64) for each in times)
+    arrival = jobs.arrival[rows].astype(np.float64) - zero
     return job_records(
         model,
         policy,
         rows,
         job_names(jobs.name, rows),
-        arrival=jobs.arrival[rows].astype(np.float64) - zero,
-        start=start - zero,
-        map_completion=map_completion,
-        completion=completion,
-        size=sizes[rows],
+        (arrival, start - zero, map_completion, completion),
+        sizes[rows],
         requested_time=sizes[rows],
     )

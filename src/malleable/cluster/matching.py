@@ -209,45 +209,13 @@ def _solve(alpha: Floats, capacity: Floats) -> Floats:
     return np.asarray(share / np.maximum(share.sum(axis=0), 1.0), dtype=np.float64)
 
 
-def _matrix(speed: Floats) -> tuple[Integers, Integers, Floats]:
-    # The constraints by columns (starts, rows, values): a row a class, then a row a type of nodes; the last
-    # column is lambda.
-    classes, columns = speed.shape
-    start = np.arange(0, 2 * classes * columns + 1, 2)
-    row = np.empty((classes, columns, 2), dtype=np.int64)
-    row[:, :, 0] = np.arange(classes)[:, None]
-    row[:, :, 1] = classes + np.arange(columns)
-    value = np.ones((classes, columns, 2))
-    value[:, :, 0] = speed
-    return (
-        np.append(start, 2 * classes * columns + classes),
-        np.concatenate([row.reshape(-1), np.arange(classes)]),
-        np.concatenate([value.reshape(-1), np.full(classes, -1.0)]),
-    )
-
-
 def _highs(speed: Floats, rank: Floats) -> Floats:
     # Shares by the solver HiGHS: the largest lambda, then among these optima the largest sum of ``rank``.
     import highspy
 
     classes, columns = speed.shape
     count = classes * columns
-    start, row, value = _matrix(speed)
     infinity = highspy.kHighsInf
-    program = highspy.HighsLp()
-    program.num_col_ = count + 1
-    program.num_row_ = classes + columns
-    program.sense_ = highspy.ObjSense.kMaximize
-    program.col_cost_ = np.append(np.zeros(count), 1.0)
-    program.col_lower_ = np.zeros(count + 1)
-    # A class that cannot run on a type gets no share of it.
-    program.col_upper_ = np.append(np.where(speed.reshape(-1) > 0.0, infinity, 0.0), infinity)
-    program.row_lower_ = np.append(np.zeros(classes), np.full(columns, -infinity))
-    program.row_upper_ = np.append(np.full(classes, infinity), np.ones(columns))
-    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_ = start
-    program.a_matrix_.index_ = row
-    program.a_matrix_.value_ = value
 
     class Quiet(highspy.Highs):  # type: ignore[misc]
         """Since version 1.16 a solver prints a line as soon as it has callbacks, before options can be set."""
@@ -265,7 +233,17 @@ def _highs(speed: Floats, rank: Floats) -> Floats:
         ("dual_feasibility_tolerance", 1e-10),
     ):
         solver.setOptionValue(option, setting)
-    solver.passModel(program)
+    # Shares by class and type of nodes, then lambda. A class that cannot run on a type gets no share of it.
+    upper = np.append(np.where(speed.reshape(-1) > 0.0, infinity, 0.0), infinity)
+    solver.addVars(count + 1, np.zeros(count + 1), upper)
+    solver.changeColCost(count, 1.0)
+    solver.changeObjectiveSense(highspy.ObjSense.kMaximize)
+    places = np.arange(count, dtype=np.int32).reshape(classes, columns)
+    for own, rates in zip(places, speed, strict=True):
+        at = np.append(own, np.int32(count))
+        solver.addRow(0.0, infinity, columns + 1, at, np.append(rates, -1.0))
+    for own in places.T.copy():
+        solver.addRow(-infinity, 1.0, classes, own, np.ones(classes))
 
     def solved() -> bool:
         solver.run()

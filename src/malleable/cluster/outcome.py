@@ -18,6 +18,7 @@ from malleable.objective import parse_objective
 from malleable.records import by_decade, job_names, job_records, ratio, response_summary, stretch_of
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
+_TIMES = ("start", "map_completion", "completion")
 # Names of metrics of users and of flows, by the names of `response_summary`.
 _OF_USERS = {
     "response": "mean_response",
@@ -158,11 +159,8 @@ def records_of(
         policy,
         rows,
         job_names(jobs.name, rows),
-        arrival=jobs.arrival[rows],
-        start=found["start"][rows],
-        map_completion=found["map_completion"][rows],
-        completion=found["completion"][rows],
-        size=work,
+        [jobs.arrival[rows], *(found[name][rows] for name in _TIMES)],
+        work,
         requested_time=-1.0,
         slots=np.maximum(jobs.maps, jobs.reduces)[rows],
         held=np.array(held, dtype=str),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from malleable.arrays import array_of, floats_of, ids_of, integers_of
+from malleable.arrays import arguments, array_of, columns_of, floats_of, ids_of, integers_of
 from malleable.checkpoints import guarded
 from malleable.cluster.named_policies import (
     exponents_of,
@@ -101,22 +101,8 @@ class SchedulerEvents(SchedulerState):
     def _report(self, what: str, ids: npt.ArrayLike, now: float | None, **columns: Any) -> int:
         # Tell the core an event of tasks; returns how many tasks were ignored.
         rows = ids_of(ids)
-        count = len(rows)
-        told: dict[str, Any] = {"ids": rows}
-        for name, values in columns.items():
-            if values is None:
-                continue
-            real = name in ("seconds", "copying")
-            kind = np.float64 if real else np.int64
-            if type(values) is np.ndarray and values.dtype == kind and values.shape == (count,):
-                told[name] = np.ascontiguousarray(values)  # the core checks the values
-                continue
-            least = -1 if name in ("node", "task") else 0
-            told[name] = (
-                floats_of(name, values, count)
-                if real
-                else integers_of(name, values, count, least=least)
-            )
+        given = {name: values for name, values in columns.items() if values is not None}
+        told = {"ids": rows} | columns_of(given, len(rows))
         moment = self._moment(now)
         ignored = self._core.tell(what, told, moment)
         self._log(what, now=[moment], **told)
@@ -278,19 +264,11 @@ class SchedulerEvents(SchedulerState):
         user : str or sequence of str, optional
             Names, one for each job or one for all.
         """
+        told = arguments(locals(), "ids", "max_slots", "user", "now")
+        given = {name: values for name, values in told.items() if values is not None}
         rows = ids_of(ids)
         names = (user,) * len(rows) if isinstance(user, str) else tuple(user or ())
-        amounts = {
-            "weight": weight,
-            "deadline": deadline,
-            "map_seconds": map_seconds,
-            "reduce_seconds": reduce_seconds,
-        }
-        counts = {"min_map_slots": min_map_slots, "min_reduce_slots": min_reduce_slots}
-        columns: dict[str, Any] = {
-            k: floats_of(k, v, len(rows)) for k, v in amounts.items() if v is not None
-        }
-        columns |= {k: integers_of(k, v, len(rows)) for k, v in counts.items() if v is not None}
+        columns = columns_of(given, len(rows))
         if max_slots is not None:
             columns["max_slots"] = integers_of("max_slots", max_slots, len(rows))
         numbers, new_users = _numbered(self._users, names)
@@ -299,8 +277,8 @@ class SchedulerEvents(SchedulerState):
         people = self._people(new_users)
         moment = self._moment(now)
         self._core.update(rows, people, columns, moment)
-        told = {"new_users": np.array(people).reshape(-1)} if people else {}
-        self._log("update", now=[moment], ids=rows, **told, **columns)
+        new = {"new_users": np.array(people).reshape(-1)} if people else {}
+        self._log("update", now=[moment], ids=rows, **new, **columns)
         self._users |= new_users
 
     @guarded

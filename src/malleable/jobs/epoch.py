@@ -23,7 +23,7 @@ from malleable.jobs.table import (
     check_min_mode,
     flat_sla,
     job_columns,
-    restart_columns,
+    number_columns,
     speedup_columns,
 )
 from malleable.objective import Objective, PenaltyLike
@@ -301,16 +301,8 @@ class Epoch(PlannedEpoch):
             count = len(jobs)
             named = _programs(program, count)
             return self._core.add(jobs, self._kinds(kind, count), named, jobs.dated)
-        columns = {
-            "work": work,
-            "arrival": 0.0 if arrival is None else arrival,
-            "min_slots": min_slots,
-            "max_slots": max_slots,
-            "weight": weight,
-            "deadline": deadline,
-            "size": size,
-        } | ({} if preferred is None else {"preferred": preferred})
-        columns |= restart_columns(restart, restart_grow, restart_shrink, restart_slot)
+        columns = number_columns(locals())
+        columns["arrival"] = 0.0 if arrival is None else arrival
         dated = arrival is not None
         own = kind is not None or program is not None
         count = count_of("work", given("work", work)) if own else 0
@@ -360,13 +352,7 @@ class Epoch(PlannedEpoch):
         restart, restart_grow, restart_shrink, restart_slot : optional
             As in `malleable.Jobs`. Jobs that have a program take no ``speedup``.
         """
-        columns: dict[str, Any] = {
-            "work": work,
-            "min_slots": min_slots,
-            "max_slots": max_slots,
-            "weight": weight,
-            "deadline": deadline,
-        } | restart_columns(restart, restart_grow, restart_shrink, restart_slot)
+        columns = number_columns(locals())
         if sla is not None or speedup is not None:
             ids = ids_of(ids)
             steps = {} if sla is None else flat_sla(sla, len(ids), "ids")

@@ -259,11 +259,8 @@ def _records(jobs: Jobs, policy: str, slots: int, start: Floats, completion: Flo
         policy,
         rows,
         job_names(jobs.name, rows),
-        arrival=jobs.arrival[rows],
-        start=start[rows],
-        map_completion=completion[rows],
-        completion=completion[rows],
-        size=jobs.size[rows],
+        [own[rows] for own in (jobs.arrival, start, completion, completion)],
+        jobs.size[rows],
         requested_time=jobs.work[rows] / most,
         slots=most,
     ) | {"work": jobs.work[rows], "deadline": jobs.deadline[rows]}

@@ -139,9 +139,13 @@ RESTARTS = ("restart", "restart_grow", "restart_shrink", "restart_slot")
 """Columns of what a change of its slots costs a job."""
 
 
-def restart_columns(*told: Any) -> dict[str, Any]:
-    """Those of `RESTARTS` that are not None, as columns."""
-    return {name: value for name, value in zip(RESTARTS, told, strict=True) if value is not None}
+_NUMBERS = ("work", "arrival", "min_slots", "max_slots", "weight", "deadline", "size")
+
+
+def number_columns(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of numbers among a call's arguments; ``preferred`` and `RESTARTS` only if they are given."""
+    others = (name for name in ("preferred", *RESTARTS) if told.get(name) is not None)
+    return {name: told[name] for name in (*_NUMBERS, *others) if name in told}
 
 
 def _has_nan(values: Any) -> bool:
@@ -332,16 +336,8 @@ class Jobs(CoreTable, _core.Jobs):
         size: npt.ArrayLike | None = None,
     ) -> None:
         refuse_source("work", work, "mb.read_jobs")
-        columns: dict[str, Any] = {
-            "work": work,
-            "arrival": 0.0 if arrival is None else arrival,
-            "min_slots": min_slots,
-            "max_slots": max_slots,
-            "weight": weight,
-            "deadline": deadline,
-            "size": size,
-        } | ({} if preferred is None else {"preferred": preferred})
-        columns |= restart_columns(restart, restart_grow, restart_shrink, restart_slot)
+        columns = number_columns(locals())
+        columns["arrival"] = 0.0 if arrival is None else arrival
         if sla is not None or speedup is not None or min_mode is not None:
             columns = job_columns(columns, sla, speedup, min_mode)
         if not self._hold_plain(columns):

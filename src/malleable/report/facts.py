@@ -243,11 +243,16 @@ class _Made:
         rows = []
         if study.schedule is not None:
             own = metrics(study.units, study.schedule)
-            own |= _use(study, _idle_recorded(study))
+            assert study.record is not None
+            time = study.record.time
+            own |= _use(study, time, study.record.slots[:-1], most_of(time))
             rows.append({"policy": RECORDED, "kind": RECORDED, **own})
         for name in self.shown:
-            own = dict(self.base[name].metrics)
-            own |= _use(study, _idle(study, self.base[name]))
+            series, end = self.base[name].series, self.schedules[name].end
+            last = most_of(end[np.isfinite(end)])
+            own = self.base[name].metrics | _use(
+                study, series["time"], _busy_slots(study, series), last
+            )
             rows.append({"policy": name, "kind": "simulated", **own})
         bound = mean_bound(study.jobs, study.cluster, study.units)
         if math.isfinite(bound) and bool(study.units.counted.all()):
@@ -313,28 +318,13 @@ def _first(study: Study) -> float:
     return max(float(study.units.arrival.min()), study.since) if len(study.units) else 0.0
 
 
-def _idle(study: Study, found: runs.Found) -> float:
-    # Mean number of idle slots from the first arrival to the last end of a simulation.
-    assert found.schedule is not None
-    last, first = most_of(found.schedule.end[np.isfinite(found.schedule.end)]), _first(study)
-    if not last > first:
-        return math.nan
-    busy = _busy_slots(study, found.series)
-    step = np.diff(np.clip(found.series["time"], first, last))
-    return study.slots - float(busy @ step) / (last - first)
-
-
-def _idle_recorded(study: Study) -> float:
-    assert study.record is not None
-    time, slots = study.record.time, study.record.slots
-    if len(time) < 2:
-        return math.nan
-    first = _first(study)
-    step = np.diff(np.maximum(time, first))
-    return study.slots - float(slots[:-1] @ step) / max(float(time[-1]) - first, 1e-300)
-
-
-def _use(study: Study, idle: float) -> dict[str, float]:
+def _use(study: Study, time: Floats, slots: Floats, last: float) -> dict[str, float]:
+    # The mean number of idle slots from the first arrival to the last end, and the share that is in use;
+    # ``slots``: those in use between two of these times.
+    first, idle = _first(study), math.nan
+    if last > first:
+        begin, end = _steps(time, slots, np.array([first, last]))
+        idle = study.slots - float(end - begin) / (last - first)
     return {"idle_slots": idle, "utilisation": 1.0 - idle / max(study.slots, 1)}
 
 

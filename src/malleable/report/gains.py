@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from malleable.arrays import Floats, numbered
-from malleable.records import quantile
-from malleable.report.units import Schedule, Units, changes, response_and_wait
+from malleable.arrays import numbered
+from malleable.report.units import Schedule, Units, changes, metrics, response_and_wait
 
 SIZES = (60.0, 600.0, 3600.0, 36_000.0, 360_000.0)  # work of a job [slot-seconds]
 SIZE_NAMES = (
     "below 1 min", "1 to 10 min", "10 min to 1 h", "1 to 10 h", "10 to 100 h", "100 h and more",
 )  # fmt: skip
 _MOST = 12  # most groups of a kind
+_FIGURES = ("mean_response", "p50_wait", "p95_wait", "longest_wait")  # of a group, by policy
 _MOVERS = 10  # most groups that gain, and that lose
 
 
@@ -56,39 +56,23 @@ def _kind(
     names, group = numbered(values)
     jobs = np.bincount(group[known], minlength=len(names))
     work = np.bincount(group[known], units.work[known], len(names))
-    means: dict[str, Any] = {}
-    longest: dict[str, Any] = {}
-    waits: dict[str, Floats] = {}
-    for policy, own in schedules.items():
-        response, wait = (times[known] for times in response_and_wait(units, own))
-        total = np.bincount(group[known], response, len(names))
-        means[policy] = np.divide(total, jobs, out=np.full(len(names), np.nan), where=jobs > 0)
-        longest[policy] = np.zeros(len(names))
-        waits[policy] = np.nan_to_num(wait)
-        np.maximum.at(longest[policy], group[known], waits[policy])
-    moved = np.nan_to_num(np.abs(means[after] - means[before]) * jobs)
+    old, new = (response_and_wait(units, schedules[policy])[0] for policy in (before, after))
+    moved = np.abs(np.bincount(group[known], (new - old)[known], len(names)))
     order = np.lexsort((np.arange(len(names)), -moved))
     order = order[jobs[order] > 0]
     rows = []
     for k in order[:_MOST].tolist():
-        old, new = (float(means[policy][k]) for policy in (before, after))
         own_jobs = replace(units, counted=known & (group == k))
+        figures = {policy: metrics(own_jobs, own) for policy, own in schedules.items()}
+        was, now = (figures[policy]["mean_response"] for policy in (before, after))
         rows.append(
             {
                 "name": names[k] or "(not named)",
                 "jobs": int(jobs[k]),
-                "mean_response": {policy: float(own[k]) for policy, own in means.items()},
                 "work": float(work[k]),
                 "share": float(work[k] / max(work.sum(), 1e-300)),
-                **{
-                    f"p{part}_wait": {
-                        policy: quantile(np.sort(wait[group[known] == k]), part / 100)
-                        for policy, wait in waits.items()
-                    }
-                    for part in (50, 95)
-                },
-                "longest_wait": {policy: float(own[k]) for policy, own in longest.items()},
-                "ratio": new / old if old > 0 else None,
+                "ratio": now / was if was > 0 else None,
+                **{name: {p: own[name] for p, own in figures.items()} for name in _FIGURES},
                 **changes(own_jobs, schedules[before], schedules[after]),
             }
         )

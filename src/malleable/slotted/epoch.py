@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.arrays import arguments
 from malleable.display import counted
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
@@ -163,16 +164,7 @@ class SlottedEpoch(BaseEpoch):
         running : array_like of int
             Machines that the job holds and keeps.
         """
-        return self._add(
-            {
-                "maps": maps,
-                "reduces": reduces,
-                "running": running,
-                "arrival": arrival,
-                "map_left": map_left,
-                "reduce_left": reduce_left,
-            }
-        )
+        return self._add(arguments(locals()))
 
     def update(
         self,
@@ -190,16 +182,7 @@ class SlottedEpoch(BaseEpoch):
         ``maps``, ``reduces``, ``running``, ``map_left`` and ``reduce_left`` are as in `add`. Without
         ``map_left``, the map work left is the number of waiting tasks times the work of a task by the last
         ``map_left``, or one step."""
-        self._update(
-            ids,
-            {
-                "maps": maps,
-                "reduces": reduces,
-                "running": running,
-                "map_left": map_left,
-                "reduce_left": reduce_left,
-            },
-        )
+        self._update(ids, arguments(locals(), "ids"))
 
     def decide(
         self, now: float, *, slots: int | None = None, period: float | None = None

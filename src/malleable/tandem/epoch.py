@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.arrays import arguments
 from malleable.display import counted
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
@@ -155,16 +156,7 @@ class TandemEpoch(BaseEpoch):
         max_map_slots, max_shuffle_slots : array_like, optional
             The most slots that a job can use; no limit by default.
         """
-        return self._add(
-            {
-                "map": map,
-                "shuffle": shuffle,
-                "arrival": arrival,
-                "ready": ready,
-                "max_map_slots": max_map_slots,
-                "max_shuffle_slots": max_shuffle_slots,
-            }
-        )
+        return self._add(arguments(locals()))
 
     def update(
         self,
@@ -189,16 +181,7 @@ class TandemEpoch(BaseEpoch):
         ready, max_map_slots, max_shuffle_slots : array_like, optional
             As in `add`.
         """
-        self._update(
-            ids,
-            {
-                "map": map,
-                "shuffle": shuffle,
-                "ready": ready,
-                "max_map_slots": max_map_slots,
-                "max_shuffle_slots": max_shuffle_slots,
-            },
-        )
+        self._update(ids, arguments(locals(), "ids"))
 
     def decide(
         self, now: float, *, slots: Sequence[int] | None = None, period: float | None = None

@@ -205,12 +205,6 @@ def _is_known(path: Path) -> bool:
     return any(format.looks(head) for format in _formats())
 
 
-def _check_link(path: Path) -> None:
-    if not path.exists() or path.parent.resolve().is_relative_to(path.resolve()):
-        told = "a symbolic link that leads nowhere, or around; remove it, or give the logs by name"
-        raise ValueError(f"{path}: {told}")
-
-
 def _columns(told: str | Mapping[str, str] | None) -> Mapping[str, str]:
     if not isinstance(told, str):
         return told or {}
