@@ -16,29 +16,32 @@ from malleable.cluster.table import SCHEDULER_COLUMNS, ClusterJobs
 from malleable.jobs.table import Floats
 
 _PHASES = (("maps", "map_seconds"), ("reduces", "reduce_seconds"))
+_KEPT = (*SCHEDULER_COLUMNS, "map_seconds", "reduce_seconds", "user", "group", "speedup")
+_Columns = dict[str, npt.NDArray[Any]]  # of a call
+
+
+def _told(columns: _Columns, row: int) -> dict[str, Any]:
+    return {name: columns[name][row].item() for name in _KEPT if name in columns}
 
 
 class _Job:
     """A job as the calls have shown it so far; ``seen``: by phase, seconds of tasks that have ended."""
 
-    def __init__(self, columns: dict[str, npt.NDArray[Any]], row: int, now: float) -> None:
-        self.told = {name: columns[name][row] for name in SCHEDULER_COLUMNS if name in columns}
-        self.arrival = min(float(columns["arrival"][row]), now)
-        self.tasks = [int(columns[name][row]) for name, _ in _PHASES]
-        self.estimate = [float(columns[name][row]) for _, name in _PHASES]
-        self.user = int(columns["user"][row])
-        self.program = int(columns["group"][row])
-        self.speedup = float(columns["speedup"][row]) if "speedup" in columns else None
+    def __init__(self, columns: _Columns, row: int, now: float, call: int, before: int) -> None:
+        self.told = _told(columns, row)
+        self.told["arrival"] = min(self.told["arrival"], now)
         # Jobs that wait for each other (a flow): number of the call that added them, and of the flow in it.
-        self.flow: tuple[int, int] = (0, 0)
-        self.after: list[int] = []
+        self.flow = call, int(columns["flow"][row])
+        first, last = columns["after_offset"][row : row + 2]
+        self.after = (before + columns["after"][first:last]).tolist()
         self.seen: list[list[Floats]] = [[], []]
 
     def seconds(self, phase: int) -> Floats:
         # Seconds of each task: as seen; for other tasks the mean of the seen ones, or else the estimate.
-        seen = np.concatenate([*self.seen[phase], np.empty(0)])[: self.tasks[phase]]
-        usual = float(seen.mean()) if len(seen) else self.estimate[phase]
-        return np.append(seen, np.full(self.tasks[phase] - len(seen), usual))
+        tasks, estimate = (self.told[name] for name in _PHASES[phase])
+        seen = np.concatenate([*self.seen[phase], np.empty(0)])[:tasks]
+        usual = float(seen.mean()) if len(seen) else estimate
+        return np.append(seen, np.full(tasks - len(seen), usual))
 
 
 def jobs_from_events(path: str | PathLike[str]) -> tuple[ClusterJobs, Cluster]:
@@ -59,20 +62,17 @@ def jobs_from_events(path: str | PathLike[str]) -> tuple[ClusterJobs, Cluster]:
         for number, (call, columns) in enumerate(calls_of(data, at)):
             now = float(columns["now"][0]) if "now" in columns else 0.0
             if call == "add":
-                first = len(jobs)
-                offset, after = columns["after_offset"], columns["after"]
-                for row in range(len(columns["arrival"])):
-                    job = _Job(columns, row, now)
-                    job.flow = (number, int(columns["flow"][row]))
-                    job.after = (first + after[offset[row] : offset[row + 1]]).tolist()
-                    row_of[int(columns["ids"][row])] = len(jobs)
-                    jobs.append(job)
+                before = len(jobs)
+                for row, job in enumerate(columns["ids"].tolist()):
+                    row_of[job] = len(jobs)
+                    jobs.append(_Job(columns, row, now, number, before))
             elif call == "ended" and "seconds" in columns:
                 _ended(jobs, row_of, columns, cluster.rate, usual)
             elif call == "update":
-                _updated(jobs, row_of, columns)
+                for row, job in enumerate(columns["ids"].tolist()):
+                    jobs[row_of[job]].told |= _told(columns, row)
             elif call == "set_slots":
-                changes += _changed(cluster, columns, now)
+                changes += _changed(columns, now)
     except (KeyError, IndexError) as fault:
         raise ValueError(f"{path}: damaged: {fault}") from None
     except ValueError as fault:
@@ -83,11 +83,7 @@ def jobs_from_events(path: str | PathLike[str]) -> tuple[ClusterJobs, Cluster]:
 
 
 def _ended(
-    jobs: list[_Job],
-    row_of: dict[int, int],
-    columns: dict[str, npt.NDArray[Any]],
-    rate: Floats,
-    usual: float,
+    jobs: list[_Job], row_of: dict[int, int], columns: _Columns, rate: Floats, usual: float
 ) -> None:
     ids, phase, seconds = (columns[name].tolist() for name in ("ids", "phase", "seconds"))
     count = columns["count"].tolist() if "count" in columns else [1] * len(ids)
@@ -98,25 +94,8 @@ def _ended(
             jobs[row_of[job]].seen[p].append(np.full(many, own * pace))
 
 
-def _updated(
-    jobs: list[_Job], row_of: dict[int, int], columns: dict[str, npt.NDArray[Any]]
-) -> None:
-    for k, number in enumerate(columns["ids"].tolist()):
-        job = jobs[row_of[number]]
-        job.told |= {name: columns[name][k] for name in SCHEDULER_COLUMNS if name in columns}
-        if "user" in columns:
-            job.user = int(columns["user"][k])
-        for p, name in enumerate(("map", "reduce")):
-            if f"{name}_seconds" in columns:
-                job.estimate[p] = float(columns[f"{name}_seconds"][k])
-
-
-def _changed(
-    cluster: Cluster, columns: dict[str, npt.NDArray[Any]], now: float
-) -> list[dict[str, Any]]:
-    slots = columns["map_slots"].copy()
-    if "reduce_slots" in columns:
-        slots = slots + columns["reduce_slots"]
+def _changed(columns: _Columns, now: float) -> list[dict[str, Any]]:
+    slots = columns["map_slots"] + columns.get("reduce_slots", 0)
     return [
         {"time": max(now, 0.0), "node": node, "up": own > 0}
         for node, own in zip(columns["nodes"].tolist(), slots.tolist(), strict=True)
@@ -124,34 +103,24 @@ def _changed(
 
 
 def _table(jobs: list[_Job], cluster: Cluster) -> ClusterJobs:
-    order = sorted(range(len(jobs)), key=lambda row: jobs[row].arrival)
+    order = sorted(range(len(jobs)), key=lambda row: jobs[row].told["arrival"])
     place = {row: k for k, row in enumerate(order)}
     jobs = [jobs[row] for row in order]
+    known = jobs[0].told
     told: dict[str, Any] = {
-        name: [job.told[name] for job in jobs] for name in SCHEDULER_COLUMNS if name in jobs[0].told
+        name: [job.told[name] for job in jobs] for name in SCHEDULER_COLUMNS if name in known
     }
-    told["arrival"] = [job.arrival for job in jobs]
     if len({job.flow for job in jobs}) < len(jobs):
         told["flow"] = [f"{call}-{number}" for call, number in (job.flow for job in jobs)]
         told["after"] = [[place[other] for other in job.after] for job in jobs]
-    return ClusterJobs(
-        map_seconds=[job.seconds(0) for job in jobs],
-        reduce_seconds=[job.seconds(1) for job in jobs],
-        **told,
-        **_optional(jobs, list(cluster.users)),
-    )
-
-
-def _optional(jobs: list[_Job], users: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if any(job.speedup is not None for job in jobs):
-        found["speedup"] = [job.speedup for job in jobs]
-    if users or any(job.user for job in jobs):
-        known = dict(enumerate(users))
-        found["user"] = [known.get(job.user, f"user-{job.user}") for job in jobs]
-    if any(job.program >= 0 for job in jobs):
-        found["program"] = [
-            f"program-{job.program}" if job.program >= 0 else f"job-{k}"
-            for k, job in enumerate(jobs)
-        ]
-    return found
+    if any("speedup" in job.told for job in jobs):
+        told["speedup"] = [job.told.get("speedup") for job in jobs]
+    users, programs = ([job.told[name] for job in jobs] for name in ("user", "group"))
+    if cluster.users or any(users):
+        names = dict(enumerate(cluster.users))
+        told["user"] = [names.get(user, f"user-{user}") for user in users]
+    if max(programs) >= 0:
+        numbered = enumerate(programs)
+        told["program"] = [f"program-{own}" if own >= 0 else f"job-{k}" for k, own in numbered]
+    told |= {name: [job.seconds(k) for job in jobs] for k, (_, name) in enumerate(_PHASES)}
+    return ClusterJobs(**told)

@@ -101,9 +101,23 @@ def rule_of(policy: Any, jobs: ClusterJobs) -> Any:
     return _OF_RIGID.get(policy, policy) if rigid else policy
 
 
-def partitions_of(jobs: ClusterJobs, cluster: Cluster) -> dict[str, Any]:
+def placed_columns(
+    jobs: ClusterJobs, cluster: Cluster, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Columns of jobs for which nodes or options count, too: partitions by number, rates by name of node, and
+    the power of each speed-up; without those that nothing says."""
+    columns: dict[str, Any] = {}
     numbers = None if jobs.partition is None else cluster.numbers_of(jobs.partition)
-    return {} if numbers is None else {"partition": numbers}
+    if numbers is not None:
+        columns["partition"] = numbers
+    # NaN: where a job gives no rate, the rate of the node counts.
+    rates = jobs.rates_on(np.full(len(cluster.type_names), math.nan), cluster.type_names)
+    if rates is not None:
+        columns["node_rates"] = np.ascontiguousarray(rates).reshape(-1)
+    if jobs.speedup is not None or "speedup" in settings:
+        exponents, _ = _exponents(jobs.speedup, settings, len(jobs))
+        columns["speedup"] = np.array(exponents, dtype=np.float64)
+    return columns
 
 
 def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
@@ -138,13 +152,6 @@ def goal_of(objective: ObjectiveLike, count: int | None = None) -> Objective:
     if goal.custom or (count is None and (kind is None or kind.uses_sla)):
         raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
     return goal
-
-
-def exponents_of(speedups: _Speedups, settings: Mapping[str, Any], count: int) -> Floats | None:
-    """The p of s^p by job, the nearest one for a job with rates; None: 1 for all."""
-    if speedups is None and "speedup" not in settings:
-        return None
-    return np.array(_exponents(speedups, settings, count)[0], dtype=np.float64)
 
 
 def _exponents(

@@ -11,11 +11,7 @@ import numpy.typing as npt
 
 from malleable.arrays import arguments, array_of, columns_of, floats_of, ids_of, integers_of
 from malleable.checkpoints import guarded
-from malleable.cluster.named_policies import (
-    exponents_of,
-    partitions_of,
-    programs_of,
-)
+from malleable.cluster.named_policies import placed_columns, programs_of
 from malleable.cluster.scheduler_state import SchedulerState
 from malleable.cluster.table import ClusterJobs
 from malleable.jobs.table import Integers
@@ -80,18 +76,11 @@ class SchedulerEvents(SchedulerState):
             "after_offset": jobs.after_offset if after else np.zeros(count + 1, np.int64),
             "after": jobs.after if after else np.zeros(0, np.int64),
         }
-        columns |= partitions_of(jobs, self._cluster)
-        types = self._cluster.type_names
-        rates = jobs.rates_on(np.full(len(types), np.nan), types)
-        if rates is not None:
-            columns["node_rates"] = np.ascontiguousarray(rates).reshape(-1)
+        columns |= placed_columns(jobs, self._cluster, self._settings)
         if max_slots is not None:
             columns["max_slots"] = integers_of("max_slots", max_slots, count, least=1)
         if parents is not None:
             columns |= _parents(parents, count)
-        exponents = exponents_of(jobs.speedup, self._settings, count)
-        if exponents is not None:
-            columns["speedup"] = exponents
         ids = self._core.add(people, columns, moment)
         self._log("add", now=[moment], ids=ids, new_users=np.array(people).reshape(-1), **columns)
         self._users |= new_users

@@ -21,10 +21,9 @@ from malleable.cluster.named_policies import (
     check_generic,
     checked_options,
     core_policy,
-    exponents_of,
     goal_of,
     has_gangs,
-    partitions_of,
+    placed_columns,
     policy_name,
     policy_settings,
     programs_of,
@@ -82,11 +81,6 @@ def _jobs(
         named = [cluster.users.get(user, (0.0, 1.0)) for user in users]
         columns["user_minimum"] = np.array([minimum for minimum, _ in named])
         columns["user_priority"] = np.array([priority for _, priority in named])
-    # NaN: where a job gives no rate, the rate of the node counts.
-    rates = jobs.rates_on(np.full(len(cluster.type_names), math.nan), cluster.type_names)
-    if rates is not None:
-        columns["node_rates"] = np.ascontiguousarray(rates).reshape(-1)
-    columns |= partitions_of(jobs, cluster)
     if jobs.flow is not None:
         columns["flow"] = _numbers(jobs.flow, [])
     if jobs.program is not None:
@@ -233,9 +227,7 @@ def run(
     if goal.kind() is None:
         columns["kind"] = _kinds(jobs, goal)
     _check_deadlines(jobs, goal)
-    exponents = exponents_of(jobs.speedup, settings, len(jobs))
-    if exponents is not None:
-        columns["speedup"] = exponents
+    columns |= placed_columns(jobs, place, settings)
     check_generic(policy, place.generic)
     simulation = _core.ClusterSimulation(
         place.columns(),
