@@ -8,6 +8,8 @@ import functools
 from collections import namedtuple
 from typing import Any
 
+import numpy as np
+
 # Columns of the state: one value a job; a job and a phase; a job and a kind of slots (map, reduce).
 _BY_JOB = (
     ("ids", int), ("arrival", float), ("weight", float), ("deadline", float), ("user", int),
@@ -51,20 +53,13 @@ def compiled(policy: Any, generic: bool) -> Any:
 
     whole, real = pointer_to(words), pointer_to(numbers)
 
-    def as_real(typing: Any, pointer: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            return builder.bitcast(given[0], context.get_value_type(signature.return_type))
-
-        return numbers(words), generate
-
-    as_numbers = intrinsic(as_real)
     # Slots of maps and of reduces are two pools; generic slots are one.
     pools = "" if generic else ", 2"
     first = 3
     lines = [
         "def call(state, slots):",
         "    count = state[1]",
-        "    now = numba.carray(as_numbers(state), 1)[0]",
+        "    now = numba.carray(state, 1).view(float64)[0]",
     ]
     shaped = [(name, kind, "count,") for name, kind in _BY_JOB]
     shaped += [(name, kind, "count, 2") for name, kind in _BY_PHASE]
@@ -83,8 +78,8 @@ def compiled(policy: Any, generic: bool) -> Any:
         "        out[row] = answer[row]",
     ]
     names: dict[str, Any] = {
-        "numba": numba, "whole": whole, "real": real, "as_numbers": as_numbers, "policy": policy,
-        "State": _State,
+        "numba": numba, "whole": whole, "real": real, "policy": policy, "State": _State,
+        "float64": np.float64,
     }  # fmt: skip
     exec("\n".join(lines), names)
     return numba.cfunc(numba.void(words, numbers))(names["call"])

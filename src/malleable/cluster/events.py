@@ -79,17 +79,13 @@ def cluster_header(cluster: Cluster) -> dict[str, Any]:
     if cluster.generic:
         pools = {"slots": cluster.map_slots}
 
+    known = {name: getattr(cluster, name) for name in ("rate", "storage", "link", "memory", "gpus")}
+
     def node(row: int) -> dict[str, Any]:
-        own: dict[str, Any] = {"rate": float(cluster.rate[row])}
-        own |= {
-            name: float(getattr(cluster, name)[row])
-            for name in ("storage", "link")
-            if np.isfinite(getattr(cluster, name)[row])
-        }
-        own |= {
-            name: getattr(cluster, name)[row].item()
-            for name in ("memory", "gpus")
-            if getattr(cluster, name) is not None and np.isfinite(getattr(cluster, name)[row])
+        own: dict[str, Any] = {
+            name: column[row].item()
+            for name, column in known.items()
+            if column is not None and np.isfinite(column[row])
         }
         if cluster.partitions is not None:
             bits = int(cluster.partitions[row])

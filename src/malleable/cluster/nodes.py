@@ -48,6 +48,7 @@ _NEEDED: Any = object()  # stands for the default of a key that has none
 _COLUMNS = ("map_slots", "reduce_slots", "rate", "type", "storage", "link", "generic")
 _ROOM = ("partitions", "memory", "gpus")  # None if no node has it
 _MOST_PARTITIONS = 64
+_OF_NODE = 4  # map slots of a node of a cluster that is made for a load
 
 
 def _count(field: str, value: Any, least: int = 0) -> int:
@@ -305,18 +306,15 @@ class Cluster(Table):
         return np.array([numbers[name] for name in partitions], dtype=np.int64)
 
     @classmethod
-    def for_load(
-        cls, jobs: Any, load: float, *, map_slots_per_node: int = 4, generic: bool = False
-    ) -> Cluster:
-        """A cluster with as many slots as give a table of jobs this load.
+    def for_load(cls, jobs: Any, load: float, *, generic: bool = False) -> Cluster:
+        """A cluster with as many slots as give a table of jobs this load: nodes of four map slots (the last one
+        may have fewer), on which reduce slots are spread evenly.
 
         Parameters
         ----------
         jobs : ClusterJobs
         load : float
             Work over the slots' time between the first and the last arrival, above 0, of both kinds of slots.
-        map_slots_per_node : int
-            The last node may have fewer; reduce slots are spread evenly.
         generic : bool
             True: one kind of slots for both phases.
         """
@@ -326,15 +324,14 @@ class Cluster(Table):
             told = "load: needs arrivals at different times"
             ways = "--slots N instead, or --spread SECONDS, which lets them come one after another"
             raise AdvisedError(told, "give a cluster instead", ways)
-        each = _count("map_slots_per_node", map_slots_per_node, 1)
         work = jobs.map_work.sum(), jobs.reduce_work.sum()
         if generic:
             work = work[0] + work[1], 0.0
         maps, reduces = (math.ceil(w / (span * target) - 1e-9) for w in work)
         maps = max(maps, 1) if generic else maps
-        nodes = max(1, math.ceil(maps / each))
+        nodes = max(1, math.ceil(maps / _OF_NODE))
         own = [
-            (max(0, min(each, maps - k * each)), reduces // nodes + (k < reduces % nodes))
+            (max(0, min(_OF_NODE, maps - k * _OF_NODE)), reduces // nodes + (k < reduces % nodes))
             for k in range(nodes)
         ]
         keys = ("slots",) if generic else ("map_slots", "reduce_slots")

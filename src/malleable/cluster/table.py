@@ -44,6 +44,7 @@ from malleable.validation import (
 )
 
 _MOST_TASKS = 1 << 31  # tasks of one phase of a job
+_MOST_EQUAL = 100_000  # tasks into which the work of a job is cut
 _COLUMNS = (
     *("arrival", "shuffle", "block", "weight", "deadline"),
     *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),
@@ -395,9 +396,8 @@ def task_counts(
     max_slots: Integers,
     names: Sequence[str],
     task_seconds: float | None,
-    coarsest: int = 100_000,
 ) -> Integers:
-    """Number of equal tasks into which work is cut, from one to ``coarsest``: of about ``task_seconds``, or
+    """Number of equal tasks into which work is cut, from one to 100,000: of about ``task_seconds``, or
     (None) as many as ``max_slots``."""
     if task_seconds is None:
         for row in np.flatnonzero(max_slots == ALL_SLOTS)[:1]:
@@ -409,7 +409,7 @@ def task_counts(
         tasks: Integers = max_slots.copy()
     else:
         seconds = checked_positive("task_seconds", task_seconds)
-        tasks = np.clip(np.rint(work / seconds), 1, coarsest).astype(np.int64)
+        tasks = np.clip(np.rint(work / seconds), 1, _MOST_EQUAL).astype(np.int64)
     tasks[work == 0.0] = 0
     return tasks
 
@@ -418,7 +418,6 @@ def cluster_flows(
     flows: Flows,
     task_seconds: float | None = None,
     *,
-    coarsest: int = 100_000,
     arrival: npt.ArrayLike | None = None,
 ) -> ClusterJobs:
     """The jobs of flows as cluster jobs of map tasks only, with their precedence.
@@ -427,11 +426,9 @@ def cluster_flows(
     ----------
     flows : Flows
     task_seconds : float, optional
-        A job of work W has about W / ``task_seconds`` tasks of equal times, from one to ``coarsest``, which
+        A job of work W has about W / ``task_seconds`` tasks of equal times, from one to 100,000, which
         may all run at once. None: as many tasks as its ``max_slots``, which readers of traces set to the
         number of tasks.
-    coarsest : int
-        The most tasks of a job.
     arrival : array_like, shape (F,), optional
         When each flow comes [s]; as in the table by default.
 
@@ -457,7 +454,7 @@ def cluster_flows(
     >>> len(jobs), jobs.maps
     (2, array([20, 10]))
     """
-    tasks = task_counts(flows.work, flows.max_slots, flows.job_name, task_seconds, coarsest)
+    tasks = task_counts(flows.work, flows.max_slots, flows.job_name, task_seconds)
     comes = flows.arrival
     if arrival is not None:
         comes = floats_of("arrival", arrival, len(flows), "flows")

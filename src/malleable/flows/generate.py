@@ -12,6 +12,7 @@ from malleable.flows.table import Flows
 from malleable.validation import check_ends
 
 _BIG, _TALL, _WIDE = 0.25, 0.3, 0.3  # probabilities that a flow is so
+_EDGE = 0.5  # probability that a job waits for an earlier one of its flow
 _MOST_STEPS = 5  # of an SLA
 _MOST = 10**6  # flows, and jobs of a flow
 
@@ -22,7 +23,6 @@ def section51_flows(
     slots: int = 25,
     flows: int | tuple[int, int] = (5, 20),
     jobs: int | tuple[int, int] = (2, 20),
-    edge: float = 0.5,
     weighted: bool = True,
     scaled: bool = True,
 ) -> Flows:
@@ -35,9 +35,6 @@ def section51_flows(
         Capacity: the maximum of jobs in flows that are "tall".
     flows, jobs : int or (int, int)
         Number of flows, and of jobs in a flow; both ends included.
-    edge : float
-        Probability that a job waits for an earlier one of its flow. Jobs for which no job waits precede the
-        last one.
     weighted : bool
         Weights from 1 to 10; otherwise 1.
     scaled : bool
@@ -52,9 +49,10 @@ def section51_flows(
 
     Notes
     -----
-    The paper says what is drawn, not from what. Ours: a job takes U(1, 10) seconds at its maximum, four
-    times as long in a flow that is "wide" (probability 0.3); its maximum is U{1..5}, or all slots in a
-    flow that is "tall" (0.3); a "big" flow (0.25) has three times the work.
+    The paper says what is drawn, not from what. Ours: a job waits for each earlier one of its flow with
+    probability 1/2, and jobs for which no job waits precede the last one; a job takes U(1, 10) seconds at
+    its maximum, four times as long in a flow that is "wide" (probability 0.3); its maximum is U{1..5}, or
+    all slots in a flow that is "tall" (0.3); a "big" flow (0.25) has three times the work.
     """
     fewest, most = check_ends("jobs", jobs, 1, _MOST)
     generator = np.random.default_rng(rng)
@@ -63,7 +61,7 @@ def section51_flows(
     alone = np.empty(count)
     for k in range(count):
         size = int(generator.integers(fewest, most, endpoint=True))
-        table, alone[k] = _flow(generator, size, slots, edge)
+        table, alone[k] = _flow(generator, size, slots)
         tables.append(table)
     if scaled:
         unit = alone.mean()
@@ -81,7 +79,7 @@ def section51_flows(
 
 
 def _flow(
-    generator: np.random.Generator, size: int, slots: int, edge: float
+    generator: np.random.Generator, size: int, slots: int
 ) -> tuple[list[dict[str, Any]], float]:
     # Jobs of a flow, and Q.
     big, tall, wide = (generator.random() < share for share in (_BIG, _TALL, _WIDE))
@@ -89,7 +87,7 @@ def _flow(
     seconds = generator.uniform(1.0, 10.0, size) * (4.0 if wide else 1.0) * (3.0 if big else 1.0)
     if tall:  # the same work on more slots
         seconds *= generator.integers(1, 6, size) / slots
-    above = np.triu(generator.random((size, size)) < edge, 1)
+    above = np.triu(generator.random((size, size)) < _EDGE, 1)
     above[:-1, -1] |= ~above[:-1].any(axis=1)
     end = np.zeros(size)
     for row in range(size):

@@ -24,6 +24,7 @@ from malleable.validation import (
 
 _COLUMNS = ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate")
 
+_DEVIATIONS = 3.65, 3.28  # of the map size, and of shuffle over map
 STREAM_CHUNK = 1 << 18  # jobs that are drawn at once
 
 
@@ -143,8 +144,6 @@ class MapShuffleStream:
         How many.
     load : float
         Arrivals a second; both phases have mean size 1, so this is the load of both stations.
-    map_sd, ratio_sd : float
-        Standard deviations of the map size (mean 1) and of shuffle / map (mean 1, independent).
 
     Raises
     ------
@@ -157,7 +156,8 @@ class MapShuffleStream:
 
     Notes
     -----
-    Defaults: Lin et al. 2013, section 5.3; the shuffle size then has mean 1 and standard deviation 12.95, as
+    The standard deviation of the map size (mean 1) is 3.65, that of shuffle over map (mean 1, independent)
+    3.28, as in Lin et al. 2013, section 5.3; the shuffle size then has mean 1 and standard deviation 12.95, as
     they print it. O(1) a job.
 
     Examples
@@ -167,13 +167,9 @@ class MapShuffleStream:
     >>> result = mb.simulate(stream, "split-srpt", rng=7)
     """
 
-    def __init__(
-        self, jobs: int, load: float, *, map_sd: float = 3.65, ratio_sd: float = 3.28
-    ) -> None:
+    def __init__(self, jobs: int, load: float) -> None:
         self.jobs = check_whole("jobs", jobs, 0, 1 << 62)
         self.load = checked_positive("load", load)
-        self.map_sd = checked_positive("map_sd", map_sd)
-        self.ratio_sd = checked_positive("ratio_sd", ratio_sd)
 
     def __len__(self) -> int:
         return self.jobs
@@ -187,8 +183,7 @@ class MapShuffleStream:
         """Tables of jobs in the order of arrival, drawn with ``rng``; the same seed gives the same jobs. O(1)
         a job."""
         generator = np.random.default_rng(rng)
-        map_variance = math.log1p(self.map_sd**2)
-        ratio_variance = math.log1p(self.ratio_sd**2)
+        map_variance, ratio_variance = (math.log1p(sd**2) for sd in _DEVIATIONS)
         now = 0.0
         for first in range(0, self.jobs, STREAM_CHUNK):
             count = min(STREAM_CHUNK, self.jobs - first)
