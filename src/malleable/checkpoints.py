@@ -95,7 +95,7 @@ def by_value(without: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Calla
     def decorate(cls: Class) -> Class:
         methods: dict[str, Any] = {"__eq__": equal, "__ne__": unequal, "__hash__": None}
         if hasattr(cls, "_fields"):
-            methods |= {"__repr__": brief, "_repr_html_": as_html}
+            methods |= {"__repr__": brief, "_repr_html_": getattr(cls, "_repr_html_", as_html)}
         for name, method in methods.items():
             setattr(cls, name, method)
         return cls

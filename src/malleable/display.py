@@ -4,7 +4,7 @@ imported when something is shown."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _FEW = 4  # entries that a brief line shows
@@ -56,6 +56,12 @@ def view() -> Any:
     import malleable.view
 
     return malleable.view
+
+
+def html_of(columns: str) -> Callable[[Any], str]:
+    """A ``_repr_html_`` that shows these attributes of an object: arrays with an entry per row, or per row and
+    kind of slots."""
+    return lambda self: str(view().html(self, columns))
 
 
 def as_html(self: object) -> str:

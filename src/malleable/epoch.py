@@ -12,7 +12,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.arrays import Floats, Integers, columns_of, count_of, given, ids_of
 from malleable.checkpoints import Checkpointed, by_value
-from malleable.display import as_html, counted
+from malleable.display import as_html, counted, html_of
 from malleable.objective import (
     KINDS,
     Objective,
@@ -93,7 +93,7 @@ class BaseDecision:
             f"{slots}, {int(self.changed.sum()):,} changed)"
         )
 
-    _repr_html_ = as_html
+    _repr_html_ = html_of("ids slots changed")
 
     def _rows(self, ids: npt.ArrayLike | None) -> Integers:
         # Rows of these jobs, by default all; ValueError for an id that is not here. O(n).

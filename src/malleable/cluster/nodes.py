@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from malleable.arrays import Floats, Integers, numbered
 from malleable.checkpoints import by_value
-from malleable.display import as_html, counted
+from malleable.display import counted, html_of
 from malleable.files.advice import AdvisedError
 from malleable.files.json import is_number, text_of
 from malleable.files.reading import MAX_SIZE, Source, one_line, open_text, telling_of
@@ -287,7 +287,7 @@ class Cluster(Table):
             return f"Cluster({nodes}, {counted(maps, 'slot')})"
         return f"Cluster({nodes}, {counted(maps, 'map slot')}, {counted(reduces, 'reduce slot')})"
 
-    _repr_html_ = as_html
+    _repr_html_ = html_of("type map_slots reduce_slots rate")
 
     def columns(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in (*_COLUMNS, *_ROOM)}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from malleable.checkpoints import by_value
+from malleable.display import view
 from malleable.epoch import AssessedDecision, ExplainedDecision
 from malleable.jobs.table import Floats, Integers
 
@@ -37,6 +38,9 @@ class TaskStarts(NamedTuple):
     phase: Integers
     task: Integers
     node: Integers
+
+    def _repr_html_(self) -> str:
+        return str(view().html(self, "ids phase task node"))
 
 
 @by_value(without=("_assessment", "_calls", "_scheduler"))

@@ -24,7 +24,7 @@ from malleable.arrays import (
     without_nan,
 )
 from malleable.checkpoints import by_value
-from malleable.display import as_html, counted
+from malleable.display import counted, html_of
 from malleable.files.advice import AdvisedError
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, flat_sla, steps_of
@@ -381,7 +381,9 @@ class ClusterJobs(Table):
             f"{counted(int(self.reduces.sum()), 'reduce task')})"
         )
 
-    _repr_html_ = as_html
+    _repr_html_ = html_of(
+        "name arrival maps map_work reduces reduce_work weight deadline flow user program"
+    )
 
 
 def _work(tasks: Integers, seconds: Floats, offset: Integers | None) -> Floats:

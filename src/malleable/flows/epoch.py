@@ -13,7 +13,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.arrays import Integers, columns_of, ids_of, integers_of, wholes_of
 from malleable.checkpoints import by_value
-from malleable.display import counted
+from malleable.display import counted, html_of
 from malleable.epoch import BaseDecision, PlannedEpoch, rule_line
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
@@ -90,6 +90,7 @@ class FlowDecision(BaseDecision):
     _epoch: FlowEpoch
     _version: int
     _planned: FlowPlan | None
+    _repr_html_ = html_of("ids slots changed ready")
 
     @property
     def value(self) -> float:

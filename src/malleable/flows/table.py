@@ -14,7 +14,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.arrays import Floats, Integers, names_of, rows_of, wholes_of
 from malleable.checkpoints import by_value
-from malleable.display import as_html, counted
+from malleable.display import counted, html_of
 from malleable.jobs.table import (
     CoreTable,
     SlaSteps,
@@ -206,7 +206,7 @@ class Flows(CoreTable, _core.Flows):
             f"{self.work.sum():.6g} slot-seconds)"
         )
 
-    _repr_html_ = as_html
+    _repr_html_ = html_of("name arrival volume weight deadline")
 
     def volume(self) -> Floats:
         """Work of each flow [slot-seconds], shape (F,)."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.display import as_html
+from malleable.display import html_of
 from malleable.arrays import (
     check_length,
     Floats as Floats,
@@ -358,7 +358,7 @@ class Jobs(CoreTable, _core.Jobs):
     def __repr__(self) -> str:
         return f"Jobs({counted(len(self), 'job')}, {self.work.sum():.6g} slot-seconds)"
 
-    _repr_html_ = as_html
+    _repr_html_ = html_of("name arrival work min_slots max_slots weight deadline user")
 
     @property
     def speedup(self) -> tuple[float | Floats, ...] | None:

@@ -170,7 +170,9 @@ def study(
             f"More work came than the slots can do (load {told.load:.3g}): waits grow until no more jobs come,"
             " so means and longest waits depend on how long the log is."
         )
-    return told if found.record is None else with_record(told, found.record)
+    if found.record is not None:
+        _take_record(told, found.record)
+    return told
 
 
 def _share(jobs: ClusterJobs, chosen: Any) -> float:
@@ -401,47 +403,37 @@ def _place(
     return made
 
 
-def with_record(told: Study, record: RecordedSchedule) -> Study:
-    """The record's figures of the jobs, and whether it can be believed."""
+def _take_record(told: Study, record: RecordedSchedule) -> None:
+    # The record's figures of the jobs, and whether it can be believed.
     units = told.units
     schedule = units.schedule(np.arange(len(units.of)), record.start, record.end)
     known = np.isfinite(schedule.end) & np.isfinite(schedule.start)
-    notes = list(told.warnings)
+    if not known.any():
+        told.warnings.append(
+            "No job has a recorded start and end: there is no row for what really happened."
+        )
+        return
+    told.record, told.schedule, told.units = record, schedule, replace(units, counted=known)
     missing = int((~known).sum())
-    skipped = list(told.skipped)
-    if missing and known.any():
-        skipped.append(
+    if missing:
+        told.skipped.append(
             f"{counted(missing, 'job')} of {len(units):,} have no recorded start or end: they run in the "
             "simulations, and no figure counts them."
         )
-    if not known.any():
-        notes.append(
-            "No job has a recorded start and end: there is no row for what really happened."
-        )
-        return replace(told, warnings=notes)
     wait = schedule.start[known] - units.arrival[known]
     at_once = float((wait <= 0.0).mean())
-    tells = at_once < _NO_WAIT
-    if not tells:
-        notes.append(
+    told.waits_tell = at_once < _NO_WAIT
+    if not told.waits_tell:
+        told.warnings.append(
             f"{100 * at_once:.0f} % of the jobs start at the moment they are submitted. If the file has start "
             "times as submit times, its waits mean nothing, and every policy looks better than it would be: "
             "what follows compares simulations with each other, not with the record."
         )
-    late = int((schedule.start[known] < units.arrival[known]).sum())
+    late = int((wait < 0.0).sum())
     if late:
-        notes.append(
+        told.warnings.append(
             f"{counted(late, 'job')} started before being submitted; their wait counts as 0."
         )
-    return replace(
-        told,
-        record=record,
-        schedule=schedule,
-        waits_tell=tells,
-        warnings=notes,
-        skipped=skipped,
-        units=replace(units, counted=known),
-    )
 
 
 def checksums(path: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.arrays import arguments
-from malleable.display import counted
+from malleable.display import counted, html_of
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
 from malleable.policies import SlottedPolicy, policy_of
@@ -52,6 +52,7 @@ class SlottedDecision(ExplainedDecision):
     reduces: Integers
     order: Integers
     overloaded: bool
+    _repr_html_ = html_of("ids slots maps reduces changed")
 
 
 def believed_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:

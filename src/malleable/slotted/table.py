@@ -12,7 +12,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.arrays import Floats, Integers, lists_of, names_of, rows_of, wholes_of
 from malleable.checkpoints import by_value
-from malleable.display import as_html, counted
+from malleable.display import counted, html_of
 from malleable.validation import WORK, Table, check_whole, floats, suggesting
 
 _MOST = 2**60  # a limit that fits an int64; the core checks the ranges
@@ -145,7 +145,7 @@ class MapReduceJobs(Table):
         units = int(self.map.sum() + self.task.sum())
         return f"MapReduceJobs({counted(len(self), 'job')}, {counted(units, 'unit')})"
 
-    _repr_html_ = as_html
+    _repr_html_ = html_of("name arrival map reduce_work")
 
     @property
     def name(self) -> tuple[str, ...]:

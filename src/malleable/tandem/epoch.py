@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.arrays import arguments
-from malleable.display import counted
+from malleable.display import counted, html_of
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.policies import TandemPolicy, policy_of
@@ -56,6 +56,7 @@ class TandemDecision(ExplainedDecision):
     share: Floats
     order: tuple[Integers, Integers]
     overloaded: bool
+    _repr_html_ = html_of("ids slots share changed")
 
 
 class TandemEpoch(BaseEpoch):

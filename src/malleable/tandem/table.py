@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from malleable.arrays import Floats, floats_of, given, names_of, rows_of
 from malleable.checkpoints import by_value
-from malleable.display import as_html, counted
+from malleable.display import as_html, counted, html_of
 from malleable.validation import (
     WEIGHT,
     WORK,
@@ -131,7 +131,7 @@ class MapShuffleJobs(Table):
         name = None if self.name is None else [self.name[row] for row in rows.tolist()]
         return MapShuffleJobs(**taken, name=name)
 
-    _repr_html_ = as_html
+    _repr_html_ = html_of("name arrival map shuffle weight")
 
 
 @by_value()

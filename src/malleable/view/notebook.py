@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial, singledispatch
+from functools import partial
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from malleable.cluster.nodes import Cluster
-from malleable.cluster.scheduler_decision import TaskStarts
-from malleable.cluster.table import ClusterJobs
-from malleable.epoch import BaseDecision
-from malleable.flows.epoch import FlowDecision
 from malleable.flows.plan import FlowPlan
-from malleable.flows.table import Flows
 from malleable.jobs.plan import Plan
-from malleable.jobs.table import ALL_SLOTS, Jobs
 from malleable.replications import Replications
 from malleable.results import SimulationResult
-from malleable.slotted.epoch import SlottedDecision
-from malleable.slotted.table import MapReduceJobs
-from malleable.tandem.epoch import TandemDecision
-from malleable.tandem.table import MapShuffleJobs
+from malleable.validation import ALL_SLOTS
 from malleable.view.plan_tables import plan_columns, plan_headline
 from malleable.view.simulations import replications_tables, simulation_tables
 from malleable.view.text import Column, Table, columns_table, counted, number
@@ -33,34 +23,18 @@ _MOST = 20  # rows
 Parts = Iterable["str | Table"]
 
 
-def html(shown: object) -> str:
+def html(shown: object, columns: str = "") -> str:
+    """The HTML of an object; ``columns``: attributes of a table or a decision, with an entry a row."""
     parts = [
         part._repr_html_() if isinstance(part, Table) else f"<p>{escape(part)}</p>\n"
-        for part in _parts(shown)
+        for part in _parts(shown, columns)
     ]
     return f"<div>\n{''.join(parts)}</div>"
 
 
-def _rows(count: int, columns: Sequence[Column], left: int = 1, noun: str = "row") -> Parts:
+def _rows(count: int, columns: Sequence[Column], noun: str = "row") -> Parts:
     more = [f"and {counted(count - _MOST, noun)} more"] if count > _MOST else []
-    return [columns_table("", range(min(count, _MOST)), columns, left), *more]
-
-
-# By class: the attributes that are shown, arrays with an entry per row, or per row and kind of
-# slots.
-_SHOWN: dict[type, str] = {
-    Jobs: "name arrival work min_slots max_slots weight deadline user",
-    Flows: "name arrival volume weight deadline",
-    MapShuffleJobs: "name arrival map shuffle weight",
-    MapReduceJobs: "name arrival map reduce_work",
-    ClusterJobs: "name arrival maps map_work reduces reduce_work weight deadline flow user program",
-    Cluster: "type map_slots reduce_slots rate",
-    TaskStarts: "ids phase task node",
-    BaseDecision: "ids slots changed",
-    FlowDecision: "ids slots changed ready",
-    TandemDecision: "ids slots share changed",
-    SlottedDecision: "ids slots maps reduces changed",
-}
+    return [columns_table("", range(min(count, _MOST)), columns), *more]
 
 
 def _cell(values: Sequence[Any], row: int) -> str:
@@ -94,29 +68,17 @@ def _columns(shown: Any, names: str) -> Iterator[Column]:
                 yield head, partial(_cell, cells)
 
 
-@singledispatch
-def _parts(shown: Any) -> Parts:
-    names = next((_SHOWN[each] for each in type(shown).__mro__ if each in _SHOWN), None)
-    if names is None:
+def _parts(shown: Any, columns: str) -> Parts:
+    if isinstance(shown, (Plan, FlowPlan)):
+        heads = plan_columns(shown)
+        # the noun in a column's head, such as "job, by order"
+        noun = heads[0][0].partition(",")[0]
+        return [*plan_headline(shown), *_rows(len(shown.order), heads, noun=noun)]
+    if isinstance(shown, SimulationResult):
+        return [repr(shown), *simulation_tables(shown)]
+    if isinstance(shown, Replications):
+        return [repr(shown), *replications_tables(shown, _MOST)]
+    if not columns:
         return [repr(shown)]
     count = len(shown.ids) if hasattr(shown, "ids") else len(shown)
-    return [repr(shown), *_rows(count, list(_columns(shown, names)))]
-
-
-@_parts.register(Plan)
-@_parts.register(FlowPlan)
-def _(shown: Plan | FlowPlan) -> Parts:
-    columns = plan_columns(shown)
-    # the noun in a column's head, such as "job, by order"
-    noun = columns[0][0].partition(",")[0]
-    return [*plan_headline(shown), *_rows(len(shown.order), columns, noun=noun)]
-
-
-@_parts.register
-def _(shown: SimulationResult) -> Parts:
-    return [repr(shown), *simulation_tables(shown)]
-
-
-@_parts.register
-def _(shown: Replications) -> Parts:
-    return [repr(shown), *replications_tables(shown, _MOST)]
+    return [repr(shown), *_rows(count, list(_columns(shown, columns)))]
