@@ -113,14 +113,20 @@ def _table(jobs: list[_Job], cluster: Cluster) -> ClusterJobs:
     if len({job.flow for job in jobs}) < len(jobs):
         told["flow"] = [f"{call}-{number}" for call, number in (job.flow for job in jobs)]
         told["after"] = [[place[other] for other in job.after] for job in jobs]
-    if any("speedup" in job.told for job in jobs):
-        told["speedup"] = [job.told.get("speedup") for job in jobs]
-    users, programs = ([job.told[name] for job in jobs] for name in ("user", "group"))
-    if cluster.users or any(users):
-        names = dict(enumerate(cluster.users))
-        told["user"] = [names.get(user, f"user-{user}") for user in users]
-    if max(programs) >= 0:
-        numbered = enumerate(programs)
-        told["program"] = [f"program-{own}" if own >= 0 else f"job-{k}" for k, own in numbered]
+    told |= _optional(jobs, dict(enumerate(cluster.users)))
     told |= {name: [job.seconds(k) for job in jobs] for k, (_, name) in enumerate(_PHASES)}
     return ClusterJobs(**told)
+
+
+def _optional(jobs: list[_Job], names: dict[int, str]) -> dict[str, Any]:
+    # Columns that not every record has; ``names``: users of the cluster by number.
+    found: dict[str, Any] = {}
+    if any("speedup" in job.told for job in jobs):
+        found["speedup"] = [job.told.get("speedup") for job in jobs]
+    users, programs = ([job.told[name] for job in jobs] for name in ("user", "group"))
+    if names or any(users):
+        found["user"] = [names.get(user, f"user-{user}") for user in users]
+    if max(programs) >= 0:
+        numbered = enumerate(programs)
+        found["program"] = [f"program-{own}" if own >= 0 else f"job-{k}" for k, own in numbered]
+    return found

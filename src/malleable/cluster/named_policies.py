@@ -105,7 +105,7 @@ def placed_columns(
     jobs: ClusterJobs, cluster: Cluster, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Columns of jobs for which nodes or options count, too: partitions by number, rates by name of node, and
-    the power of each speed-up; without those that nothing says."""
+    the power of each speed-up; left out where nothing says them."""
     columns: dict[str, Any] = {}
     numbers = None if jobs.partition is None else cluster.numbers_of(jobs.partition)
     if numbers is not None:
