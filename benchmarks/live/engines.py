@@ -160,14 +160,10 @@ class HyperQueue:
     parts = PARTS[:3]
 
     def __init__(self, slots):
-        from hyperqueue.cluster import LocalCluster, WorkerConfig
-
         self.slots = slots
-        self.cluster = LocalCluster(worker_config=WorkerConfig(cores=slots))
-        self.server = self.cluster.cluster.server_dir
 
     def close(self):
-        self.cluster.stop()
+        """Servers end with their runs."""
 
     @staticmethod
     def command(seconds, path):
@@ -184,7 +180,7 @@ class HyperQueue:
     def ours(self, work, arrivals):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            engine = mb.engines.HyperQueue(self.slots, self.server, host="127.0.0.1")
+            engine = mb.engines.HyperQueue(self.slots)
             loop = Loop(engine, SchedulerDecider(self.slots))
             try:
                 start, row = time.time(), 0
@@ -213,7 +209,8 @@ class HyperQueue:
         import hyperqueue
 
         with tempfile.TemporaryDirectory() as name:
-            client, folder, jobs = hyperqueue.Client(self.server), Path(name), []
+            engine = mb.engines.HyperQueue(self.slots)  # for its server
+            client, folder, jobs = hyperqueue.Client(engine.server), Path(name), []
 
             def submit(row):
                 job = hyperqueue.Job(max_fails=None)
@@ -222,9 +219,12 @@ class HyperQueue:
                     job.program(command, stdout=None, stderr=None)
                 jobs.append(client.submit(job).id)
 
-            start = as_they_come(arrivals, submit)
-            client.connection.wait_for_jobs(jobs, lambda status: None)
-            return self.responses(folder, work, arrivals, start)
+            try:
+                start = as_they_come(arrivals, submit)
+                client.connection.wait_for_jobs(jobs, lambda status: None)
+                return self.responses(folder, work, arrivals, start)
+            finally:
+                engine.close()
 
 
 def shown(name, found, ours, theirs):

@@ -99,9 +99,9 @@ CASES = {
     "class matching": (MATCHING, "lp", ""),
     "dask": (DASK, "dask", ""),
     "hyperqueue": (
-        ["run", "jobs.toml", "--slots", "1", "--engine", "hyperqueue:here"],
+        ["run", "jobs.toml", "--slots", "1", "--engine", "hyperqueue"],
         "hyperqueue",
-        "no HyperQueue server answers",
+        "output in",
     ),
     "read parquet": (PARQUET, "tables", ""),
 }

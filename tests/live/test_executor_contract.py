@@ -14,7 +14,6 @@ import pytest
 
 import malleable as mb
 from tests.live import calls_to_make as calls
-from tests.live.hyperqueue_server import hyperqueue_server
 from tests.live.waiting import PATIENCE, until
 
 
@@ -47,10 +46,7 @@ def on_dask():
 @contextmanager
 def on_hyperqueue():
     pytest.importorskip("hyperqueue", reason="needs malleable[hyperqueue]")
-    with (
-        hyperqueue_server(2) as (folder, _),
-        mb.Executor(engine=mb.engines.HyperQueue(2, folder, host="127.0.0.1")) as made,
-    ):
+    with mb.Executor(engine=mb.engines.HyperQueue(2)) as made:
         yield made
 
 

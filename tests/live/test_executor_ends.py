@@ -134,12 +134,7 @@ POOLS = {
     global cluster
     cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
     pool = mb.Executor(engine=mb.engines.Dask(Client(cluster)))""",
-    "hyperqueue": """
-    from hyperqueue import LocalCluster
-    from hyperqueue.cluster import WorkerConfig
-    global cluster
-    cluster = LocalCluster(worker_config=WorkerConfig(cores=2))
-    pool = mb.Executor(engine=mb.engines.HyperQueue(2, cluster.cluster.server_dir, host="127.0.0.1"))""",
+    "hyperqueue": "pool = mb.Executor(engine=mb.engines.HyperQueue(2))",
 }
 WAYS = {
     "plain": ("submit()", 0),

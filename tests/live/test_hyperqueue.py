@@ -21,18 +21,24 @@ from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.protocol import Task
 from tests.live import calls_to_make as calls
-from tests.live.hyperqueue_server import hyperqueue_server
 from tests.live.outputs import output_of
 from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 hyperqueue = pytest.importorskip("hyperqueue", reason="needs malleable[hyperqueue]")
 
+# Of servers that tests start, all but one.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the HyperQueue server that is started here:RuntimeWarning"
+)
+
 
 @pytest.fixture(scope="module")
 def server():
     """Folder of a server with four cores that several engines use."""
-    with hyperqueue_server(4) as (folder, _):
-        yield folder
+    with pytest.warns(RuntimeWarning, match="asks for no password"):
+        engine = mb.engines.HyperQueue(4)
+    yield engine.server
+    engine.close()
 
 
 @pytest.fixture
@@ -255,16 +261,8 @@ def pilots_of(engine):
     return found
 
 
-@pytest.fixture
-def own_server():
-    """Folder and process of a server that a test may kill."""
-    with hyperqueue_server(2) as found:
-        yield found
-
-
-def test_processes_and_servers_that_are_killed(own_server):
-    folder, process = own_server
-    engine = mb.engines.HyperQueue(2, folder, host="127.0.0.1")
+def test_processes_and_servers_that_are_killed():
+    engine = mb.engines.HyperQueue(2)
     try:
         engine.start([Task(f"{k}", ["sleep", "60"], slot=k) for k in range(3)])
         pilots = until(lambda: len(found := pilots_of(engine)) == 2 and found)
@@ -272,7 +270,7 @@ def test_processes_and_servers_that_are_killed(own_server):
         os.kill(pilots[0], signal.SIGKILL)
         assert next(iter(heard(engine, 1).values())).kind == "lost"
         os.kill(sleeps, signal.SIGKILL)
-        process.kill()
+        os.kill(engine._own.pid, signal.SIGKILL)
         until(lambda: engine.poll(0.1) is not None and engine.broken)
         assert "the server does not answer" in engine.broken
         with pytest.raises(OSError, match="the server does not answer"):
@@ -281,19 +279,17 @@ def test_processes_and_servers_that_are_killed(own_server):
         engine.close(0.0)
 
 
-def test_a_pool_without_its_server(server, own_server, tmp_path):
-    folder, process = own_server
-    engine = mb.engines.HyperQueue(2, folder, host="127.0.0.1")
+def test_a_pool_without_its_server(tmp_path):
+    engine = mb.engines.HyperQueue(2)
     with mb.Executor(engine=engine, journal=tmp_path / "j", resume=True) as pool:
         many = pool.job("noted").map(calls.note, [tmp_path] * 12, range(12), [0.2] * 12)
         futures.wait(many[:4], PATIENCE)
-        process.kill()
+        os.kill(engine._own.pid, signal.SIGKILL)
         found = [each.exception(PATIENCE) or each.result() for each in many]
     kept = [k for k, result in enumerate(found) if result == k]
     assert 4 <= len(kept) < 12
     assert isinstance(found[-1], futures.BrokenExecutor)
-    engine = mb.engines.HyperQueue(2, server, host="127.0.0.1")
-    with mb.Executor(engine=engine, journal=tmp_path / "j", resume=True) as pool:
+    with mb.Executor(engine=mb.engines.HyperQueue(2), journal=tmp_path / "j", resume=True) as pool:
         many = pool.job("noted").map(calls.note, [tmp_path] * 12, range(12), [0.2] * 12)
         assert [each.result(PATIENCE) for each in many] == list(range(12))
     assert all(len((tmp_path / str(k)).read_text().split()) == 1 for k in kept)
@@ -333,17 +329,20 @@ def test_a_run_of_commands(server, tmp_path, monkeypatch, capsys):
     journal = tmp_path / ".malleable" / "journal.sqlite"
     assert output_of(journal, 1, "a", 0).read_text() == "0\n"
     assert output_of(journal, 1, "b", 0).read_text() == f"{tmp_path}\n"
-    for wrong in ("dask://here:1", "hyperqueue", "hyperqueue:", "hyperqueues"):
+    for wrong in ("dask://here:1", "hyperqueue:", "hyperqueues"):
         assert main(["run", "jobs.toml", "--slots", "2", "--engine", wrong]) == 1
-        assert "expected hyperqueue:FOLDER" in capsys.readouterr().err
+        assert "expected hyperqueue or hyperqueue:FOLDER" in capsys.readouterr().err
     assert main(["run", "jobs.toml", "--slots", "2", "--engine", "hyperqueue:/none"]) == 1
 
 
 def test_what_an_engine_cannot_take(server):
     with pytest.raises(ValueError, match="slots = 0"):
-        mb.engines.HyperQueue(0, server)
+        mb.engines.HyperQueue(0)
     with pytest.raises(OSError, match="no HyperQueue server answers"):
         mb.engines.HyperQueue(1, "/none")
+    with mb.Executor(engine=mb.engines.HyperQueue(1)) as unused:
+        server_of_its_own = unused._engine._own
+    assert server_of_its_own.poll() == 0
     engine = mb.engines.HyperQueue(1, server, host="127.0.0.1", python="/no/python")
     engine.start([Task("a", ["true"], slot=1)])
     found = heard(engine, 1)

@@ -1,4 +1,4 @@
-"""Commands and Python calls as tasks of a running HyperQueue server.
+"""Commands and Python calls as tasks of HyperQueue: on a running server, or on one that the engine starts.
 
 HyperQueue starts pilots: small processes that connect to the engine, so that ends, cancels and deaths are
 known at once. A pilot gets a bundle (a command, or some short calls), reports the outcome, and gets the next;
@@ -13,9 +13,11 @@ import os
 import random
 import secrets
 import socket
+import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,8 +38,23 @@ _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _STAY = 20.0  # approximate seconds that a process keeps its slot while there is work
 _LEAVE = 1.0  # seconds that processes which are not needed any more have to connect
 _IDLE = 0.2  # seconds that a process waits for more work
-_STARTS = 20.0  # seconds within which a process must identify itself
+_STARTS = 20.0  # seconds within which a server must start, and a process must identify itself
 _ANSWERS_NOT = "the server does not answer: {}"
+_OPEN = (
+    "the HyperQueue server that is started here asks for no password: anyone who can reach this machine's ports"
+    " can run commands as you. If others can reach them, use hq server start, and give the server's folder"
+)
+
+# A server with one worker; it ends with the process that started it.
+_SERVER = """
+import sys
+from hyperqueue import LocalCluster
+from hyperqueue.cluster import WorkerConfig
+with LocalCluster() as cluster:
+    cluster.start_worker(WorkerConfig(cores=int(sys.argv[1])))
+    print("\\nready", cluster.cluster.server_dir, flush=True)
+    sys.stdin.read()
+"""
 
 
 @dataclass(slots=True)
@@ -74,15 +91,15 @@ class HyperQueue(Cluster):
     Parameters
     ----------
     slots : int
-        Tasks at once.
-    server : path
-        Folder of a running server: ``hq server start --server-dir``, or the ``cluster.server_dir`` of a
-        ``hyperqueue.LocalCluster``.
+        Tasks at once. If the engine starts a server, the server has a worker with so many cores.
+    server : path, optional
+        Folder of a running server (``hq server start --server-dir``). By default the engine starts and ends a
+        server on this machine. It listens on all interfaces without a password; a RuntimeWarning says this.
     priority : int
         Priority of all tasks of the engine against tasks of others. A higher priority goes first.
     host : str, optional
-        Name or address under which workers reach this machine; by default its name. With ``127.0.0.1`` only
-        workers of this machine reach it.
+        Name or address under which workers reach this machine. By default its name; with a server of its own
+        the engine listens on 127.0.0.1 alone.
     python : path
         The Python interpreter of all workers. Workers must see this package and your files at the same places
         as this machine.
@@ -108,7 +125,7 @@ class HyperQueue(Cluster):
     def __init__(
         self,
         slots: int,
-        server: str | os.PathLike[str],
+        server: str | os.PathLike[str] | None = None,
         *,
         priority: int = 0,
         host: str | None = None,
@@ -117,15 +134,20 @@ class HyperQueue(Cluster):
         self._library = library("hyperqueue", "the HyperQueue engine", "'malleable[hyperqueue]'")
         super().__init__("HyperQueue", slots)
         self._priority, self._python = priority, os.fspath(python)
-        folder = os.fspath(server)
+        self._own: subprocess.Popen[str] | None = None
+        self.server = self._started() if server is None else os.fspath(server)
+        self._client: Any = None
         try:
-            self._client: Any = self._library.Client(folder)
+            self._client = self._library.Client(self.server)
         except Exception as error:
+            self._end_server()
             told = str(error).partition("\n")[0]
-            raise OSError(f"server = {folder!r}: no HyperQueue server answers: {told}") from None
-        self._host = socket.gethostbyname(host or socket.gethostname())
-        local = self._host if self._host.startswith("127.") else ""
-        self._listener = socket.create_server((local, 0), backlog=1024)
+            raise OSError(
+                f"server = {self.server!r}: no HyperQueue server answers: {told}"
+            ) from None
+        local = server is None and host is None
+        self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())
+        self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
         # Attributes from here on are changed under the lock; a thread may wait for more work.
         self._lock = threading.Condition()
         self._given: dict[int, _Bundle] = {}  # by number: bundles that have not ended
@@ -137,6 +159,31 @@ class HyperQueue(Cluster):
         self._closed = False
         self._looked = time.monotonic()  # when the server was asked for failed pilots
         threading.Thread(target=self._accept, name="malleable-accept", daemon=True).start()
+
+    def _started(self) -> str:
+        warnings.warn(_OPEN, RuntimeWarning, stacklevel=3)
+        self._own = subprocess.Popen(
+            [sys.executable, "-c", _SERVER, str(self.slots)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        assert self._own.stdout
+        for line in self._own.stdout:
+            if line.startswith("ready "):
+                return line[6:].rstrip("\n")
+        self._end_server()
+        raise OSError("no HyperQueue server could be started; its messages are above")
+
+    def _end_server(self) -> None:
+        if self._own:
+            assert self._own.stdin
+            assert self._own.stdout
+            with contextlib.suppress(BrokenPipeError):
+                self._own.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._own.wait(_STARTS)
+            self._own.kill()  # does nothing if it has ended
+            self._own.wait()
+            self._own.stdout.close()
 
     # Threads: one accepts connections, one serves each pilot.
 
@@ -367,7 +414,7 @@ class HyperQueue(Cluster):
             self._lock.notify_all()
         self.cancel(list(self._bundle_of))
         now = time.monotonic()
-        until, leave = now + grace, now + min(grace, _LEAVE)
+        until, leave = now + grace, now + (0.0 if self._own else min(grace, _LEAVE))
         while ((self._given and now < until) or (self._pilots and now < leave)) and not self.broken:
             self.poll(0.02)
             now = time.monotonic()
@@ -382,4 +429,6 @@ class HyperQueue(Cluster):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._client = None
+        self._end_server()
+        self._own = None
         return 0
