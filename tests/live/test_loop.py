@@ -215,11 +215,11 @@ class _Batches(FakeEngine):
     def start(self, tasks):
         ends = Counter()
         for task in tasks:
-            ends[task.slot] += self.seconds(task.key)
+            ends[task.bundle] += self.seconds(task.key)
         for task in tasks:
             self.starts.append(task.key)
             self._say(
-                self.now + ends[task.slot], Event("ended", task.key, 0, self.seconds(task.key))
+                self.now + ends[task.bundle], Event("ended", task.key, 0, self.seconds(task.key))
             )
 
 

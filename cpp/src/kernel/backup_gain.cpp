@@ -37,6 +37,7 @@ class Times {
   double draw(double z) const { return std::exp(scatter_ * (z - 0.5 * scatter_)); }
 
  private:
+  // chances that a task is a straggler, and that it is not
   static constexpr double kStraggler = 1.0 / kOfStragglers, kOrdinary = 1.0 - kStraggler;
 
   double place(double t) const { return std::log(t) / scatter_ + 0.5 * scatter_; }

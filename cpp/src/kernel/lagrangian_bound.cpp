@@ -183,7 +183,7 @@ double LagrangianBound::evaluate() {
   const double weight = 1.0 / std::min(++evaluations_, kMeanMemory),
                latest = kGaveUpEnd * times_.back();
   sum_prices(multiplier_);
-  // f at t_k is the sum of level + ramp t_k over all changes before k.
+  // f at t_k is the sum of level + ramp t_k over all changes up to k.
   std::fill(level_.begin(), level_.end(), 0.0);
   std::fill(ramp_.begin(), ramp_.end(), 0.0);
   double bound = constant_;
@@ -254,7 +254,7 @@ double LagrangianBound::improve(double value, std::size_t steps) {
   return std::min(best_, value);
 }
 
-// Goes on with other times, each of which takes over the nearest multipliers.
+// Goes on with other times; each multiplier goes to the next of them.
 void LagrangianBound::refine(const Penalties& penalties, std::span<const double> earliest,
                              std::span<const double> completion, std::size_t times) {
   const std::vector<double> before = times_, multiplier = best_multiplier_;
@@ -267,7 +267,7 @@ void LagrangianBound::refine(const Penalties& penalties, std::span<const double>
 }
 
 // Keeps the points (saved, price) of a job's options that are on the lower convex hull from (0, 0)
-// on.
+// on. `forced`: the price of work that the job must do even if it never ends.
 void LagrangianBound::list_asks(std::vector<DueAsk>& asks) {
   sum_prices(best_multiplier_);
   asks.clear();
@@ -279,12 +279,12 @@ void LagrangianBound::list_asks(std::vector<DueAsk>& asks) {
   for (std::size_t j = 0; j < problem_->size(); ++j) {
     if (offset_[j] == offset_[j + 1]) continue;
     const Option& never = options_[offset_[j + 1] - 1];
-    const double idle = cost_of(j, never) - never.penalty;
+    const double forced = cost_of(j, never) - never.penalty;
     hull.assign(1, {0.0, 0.0, kInfinity});
     for (std::size_t o = offset_[j + 1] - 1; o-- > offset_[j];) {  // later ends first
       const Option& option = options_[o];
       const Point point{never.penalty - option.penalty,
-                        std::max(0.0, cost_of(j, option) - option.penalty - idle),
+                        std::max(0.0, cost_of(j, option) - option.penalty - forced),
                         option.completion};
       if (!(point.saved > hull.back().saved)) continue;
       while (hull.size() > 1 &&

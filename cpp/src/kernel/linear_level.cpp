@@ -15,11 +15,11 @@ namespace malleable {
 // time that grow in proportion to time.
 namespace {
 
-constexpr int kRounds = 60;          // most passes over cells
-constexpr double kSameLevel = 1e-9;  // a step that is no longer than this is rounding
-constexpr int kCellBits = 8;         // 2^8 cells for each doubling of time,
-constexpr int kDoublings = 16;       // and doublings of time
-constexpr int kShift = 52 - kCellBits;
+constexpr int kRounds = 60;             // most passes over cells
+constexpr double kSameLevel = 1e-9;     // a step that is no longer than this is rounding
+constexpr int kCellBits = 8;            // 2^8 cells for each doubling of time,
+constexpr int kDoublings = 16;          // and doublings of time
+constexpr int kShift = 52 - kCellBits;  // bits of a double below those of its cell
 constexpr std::size_t kCells = std::size_t{kDoublings} << kCellBits;
 constexpr std::size_t kBlock = 512;  // jobs whose changes are listed before they go into cells
 // [of S t] An excess up to this counts as rounding (kernel/demand_bound).

@@ -140,7 +140,7 @@ Index MinCostFlow::best_cell(std::size_t j) const {
 
 // Whether the limits of this level are reached.
 bool MinCostFlow::limits_reached() const {
-  return pivots_ >= last_pivot_ || rounds_ >= last_round_ || (late_ != nullptr && (*late_)());
+  return pivots_ >= most_pivots_ || rounds_ >= most_rounds_ || (late_ != nullptr && (*late_)());
 }
 
 // Prices must not rise with time: lets arcs t + 1 -> t enter where they do. A round that finds such
@@ -150,7 +150,7 @@ bool MinCostFlow::smooth() {
   while (rises(price_.data(), cells_) && !limits_reached()) {
     bool found = false;
     ++rounds_;
-    for (std::size_t t = cells_ - 1; t-- > 0 && pivots_ < last_pivot_;) {
+    for (std::size_t t = cells_ - 1; t-- > 0 && pivots_ < most_pivots_;) {
       const Arc arc = arc_back(static_cast<Index>(t));
       if (!arc.enters) continue;
       pivot(kNone, static_cast<Index>(t), arc.reduced);
@@ -171,8 +171,8 @@ bool MinCostFlow::smooth() {
 // or, if it was one, by the end. So there are at most 2 (pivots + 1) rounds, and kHotRounds more of
 // them between two over all. Pivots end as long as sums are exact: each lowers the cost of the
 // perturbed supplies, which is a number per tree, so no tree comes twice. Rounding may break that,
-// and 2 (pivots + 1) rounds over many flows may take long: last_pivot_ and last_round_ bound both,
-// and the flow and its prices are valid then, too.
+// and 2 (pivots + 1) rounds over many flows may take long: most_pivots_ and most_rounds_ bound
+// both, and the flow and its prices are valid then, too.
 bool MinCostFlow::improve() {
   bool any = smooth(), all = true;
   hot_.assign(order_.begin(), order_.end());
@@ -193,7 +193,7 @@ bool MinCostFlow::improve() {
         return a.reduced != b.reduced ? a.reduced < b.reduced : a.flow < b.flow;
       });
       for (const Candidate& candidate : candidates_) {
-        if (pivots_ >= last_pivot_) break;
+        if (pivots_ >= most_pivots_) break;
         next_hot_.push_back(candidate.flow);
         const Arc arc = arc_to(candidate.flow, candidate.cell);  // prices have moved since
         if (arc.enters) pivot(candidate.flow, candidate.cell, arc.reduced);
@@ -306,8 +306,8 @@ void MinCostFlow::solve(std::span<const double> volume, std::span<const double> 
   while (above > 1) {
     const std::size_t stride = above / kCellsAbove;
     set_level(time, stride);
-    last_pivot_ = pivots_ + std::min(limits.pivots, most_pivots(cells_, flows_));
-    last_round_ = rounds_ + std::min(limits.rounds, most_rounds(cells_));
+    most_pivots_ = pivots_ + std::min(limits.pivots, most_pivots(cells_, flows_));
+    most_rounds_ = rounds_ + std::min(limits.rounds, most_rounds(cells_));
     refine(above, stride);
     build_tree();
     prices_from_tree();

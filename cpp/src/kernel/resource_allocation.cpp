@@ -9,8 +9,8 @@
 
 namespace malleable {
 // Terms: job j with s slots costs F_j(s), its penalty if it keeps them to its end; a unit is one
-// more slot for a job, its price one over what it saves; an option is a number of slots for a job.
-// A gang runs on at least its minimum, or not at all.
+// more slot for a job, its price one over what it saves, or less what it saves; an option is a
+// number of slots for a job. A gang runs on at least its minimum, or not at all.
 namespace {
 
 // The most slots, over all jobs, that are looked at one by one.

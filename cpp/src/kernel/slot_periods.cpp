@@ -129,7 +129,7 @@ double LeftOverSlots::hand_out(const PeriodicJobs& jobs, std::span<double> slots
       const double saved = scale_[k] * ((more - now) / (now * more));
       return saved > kTiny ? 1.0 / saved : kInfinity;
     };
-    // The slots at which a job stops at a price: by halving, or in closed form if it is linear.
+    // The slots at which a job stops at a price: by halving; below, in closed form.
     const ByHalving cost(price, kAnyGain, low_, high_);
     for (std::size_t k = 0; k < gaining_.size(); ++k) {
       cheapest = std::min(cheapest, price(k, low_[k]));

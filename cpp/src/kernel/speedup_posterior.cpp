@@ -22,8 +22,11 @@ SpeedupCurve speedup_prior(SpeedupPrior prior) {
   struct Row {
     double one, mean, deviation;  // the chance of p = 1, and the normal distribution of other p
   };
-  // for kOwn, kUnknown, kBeyond
-  constexpr std::array<Row, 3> kRows = {{{0.6, 0.95, 0.1}, {0.5, 0.85, 0.2}, {0.3, 0.8, 0.25}}};
+  constexpr std::array<Row, 3> kRows = {{
+      {0.6, 0.95, 0.1},  // kOwn: each task has a processor of its own
+      {0.5, 0.85, 0.2},  // kUnknown
+      {0.3, 0.8, 0.25},  // kBeyond: more tasks than processors
+  }};
   const Row& row = kRows[static_cast<std::size_t>(prior)];
   SpeedupCurve found;
   double sum = 0.0;

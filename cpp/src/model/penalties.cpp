@@ -125,7 +125,7 @@ class Crossing {
   static constexpr double kFar = 0x1p59;
 
  private:
-  static constexpr int kRounds = 2000;
+  static constexpr int kRounds = 2000;  // most steps of narrow()
 
   static double digit(double t) { return std::fabs(t) * 0x1p-52; }
   void see(double t) {

@@ -15,8 +15,9 @@ namespace malleable {
 namespace {
 
 // Terms: a play is a simulated schedule of the present jobs in one order of the queue; a cell is
-// nodes of equal partitions, memory and GPUs; a bundle is tasks that start together; the shadow
-// time is the time at which a reservation begins; a place is a job's number in the queue.
+// nodes of the same partitions, or one node if memory or GPUs are given; a bundle is tasks that
+// start together; the shadow time is the time at which a reservation begins; a place is a job's
+// number in the queue.
 
 // Another order than that of arrival must cost less by this part: plays do not know the jobs that
 // come later, and these are often worse for it.
@@ -26,8 +27,9 @@ constexpr double kClearly = 0.1;
 // longer; slowdowns are small only if large jobs wait.
 constexpr double kPatience = 4.0;  // and if penalties are slowdowns:
 constexpr double kStretchPatience = 20.0;
-constexpr double kBound = 10.0;           // s: shorter jobs count as running so long
-constexpr std::size_t kMostPlayed = 256;  // waiting jobs; with more, AUTO follows its queue
+constexpr double kBound = 10.0;  // s: shorter jobs count as running so long
+// waiting jobs; with more, AUTO follows its queue (shortest first)
+constexpr std::size_t kMostPlayed = 256;
 // AUTO chooses again after one change per so many waiting jobs
 constexpr std::size_t kSteady = 32;
 constexpr double kOldest = 7 * 86400.0;  // s: ages count up to this
@@ -552,7 +554,9 @@ double Backfill::play_out(const Pool& pool, Play& play, double now, double least
   }
 }
 
-// Fills taken_ with the starts of the best order, which is kept for some changes.
+// Fills taken_ with the starts of the best order, which is kept for some changes. The queue of AUTO
+// is shortest first, and plays 1 and 3 keep its order; play 3 reserves slots only for jobs that
+// have waited for long.
 void Backfill::choose(Pool& pool, double now) {
   const auto less = [&](auto key) {
     return [&pool, key](Index a, Index b) {

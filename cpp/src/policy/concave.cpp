@@ -41,7 +41,7 @@ constexpr double kSteep = 3.0;
 constexpr double kFlat = 0.4;
 // A job without weight counts as this part of the mean weight.
 constexpr double kLight = 1e-9;
-constexpr double kMostCost = 1e280;
+constexpr double kMostCost = 1e280;  // larger costs of a unit of work count as this
 
 // Whether the policy follows the objective.
 bool follows(const Concave::Task& task) {
@@ -467,9 +467,9 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
   finish(task, best, /*detail=*/true, plan);
 }
 
-// Slots for now; `beside` has the limits of this decision. Jobs that hold more than their minimum
-// have shares larger by `hysteresis`.
-void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
+// Slots for now; `with_work` has the limits of this decision. Jobs that hold more than their
+// minimum have shares larger by `hysteresis`.
+void Concave::decide(const Task& task, const Problem& with_work, double hysteresis,
                      std::span<const std::int64_t> held, std::span<double> slots) {
   prepare(task, /*for_bound=*/false);
   by_policy(task, choice_);
@@ -481,7 +481,7 @@ void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
       if (static_cast<double>(held[j]) > task.problem.low[j]) factors[j] *= 1.0 + hysteresis;
     }
   }
-  Problem now = beside;
+  Problem now = with_work;
   const Problem& limits_now = limits(task);
   for (std::size_t j = 0; j < n; ++j) now.high[j] = std::min(now.high[j], limits_now.high[j]);
   if (follows(task)) gains_.prepare(now, task.speedup);

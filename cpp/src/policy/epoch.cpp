@@ -131,9 +131,9 @@ void Epoch::refresh(std::size_t row) {
 
 std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
                         std::span<const std::int64_t> programs) {
-  SpeedupColumns spare;
+  SpeedupColumns storage;
   Programs::check(given, programs);
-  const JobsView jobs = programs_.learnt(given, programs, at_.slots, spare);
+  const JobsView jobs = programs_.learnt(given, programs, at_.slots, storage);
   if (!kinds.empty()) check_length("kind", kinds.size(), jobs.size(), "work");
   const bool begins =
       !start_ && std::ranges::count(jobs.min_mode, static_cast<std::int64_t>(MinMode::kStart)) > 0;

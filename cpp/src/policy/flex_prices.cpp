@@ -28,7 +28,8 @@ constexpr DensityStage kDensities[] = {
     {1000, 512, 60, 20'000, 30, true}, {2000, 512, 0, 0, 100, true},
     {4000, 512, 0, 0, 150, true},      {8000, 512, 0, 0, 300, true},
 };
-// Up to this many jobs, local search gains more than further stages of this cost.
+// Up to kSearched jobs, local search gains more than further stages that cost (DensityStage::price)
+// at least kDear.
 constexpr std::size_t kSearched = 5'000;
 constexpr std::uint64_t kDear = 4000;
 // Up to this many jobs, the first stage is enough, because local search gains more.

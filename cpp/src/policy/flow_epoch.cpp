@@ -28,11 +28,11 @@ FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOption
 FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
   const Ids ids{at_.table.next_flow(), at_.table.next_job()};
   const std::size_t before = at_.table.size();
-  SpeedupColumns spare;
+  SpeedupColumns storage;  // of learnt speed-ups
   ProgramRates::check(added.program);
   if (added.program.size() == added.flows.jobs()) {
-    added.flows.speedup =
-        rates_.learnt(added.flows.speedup, added.program, added.flows.max_slots, at_.slots, spare);
+    added.flows.speedup = rates_.learnt(added.flows.speedup, added.program, added.flows.max_slots,
+                                        at_.slots, storage);
   }
   at_.table.add(std::move(added), seen_.custom != nullptr, at_.clock.now());
   for (const FlowTable::Flow& flow : at_.table.flows().subspan(before)) {
@@ -88,6 +88,7 @@ void FlowEpoch::learn(double now) {
   for (const FlowTable::Flow& flow : at_.table.flows()) {
     for (std::size_t k = 0; k < flow.program.size(); ++k) {
       const FlowTable::Job& job = flow.jobs[k];
+      // work that is guessed from a number of tasks shows no rate
       const bool works = job.open() && job.given > 0 && job.work > 0.0 && job.tasks == 0.0;
       if (flow.program[k] < 0 || !works) continue;
       if (rates_.observe(flow.program[k], job.given, job.then - job.work, seconds)) {
@@ -128,8 +129,8 @@ void FlowEpoch::order_flows() {
   for (const Index row : ordered_) order_.push_back(flows[row].id);
 }
 
-// With a period no job gets more slots than it can keep busy; the job whose work has the largest
-// value is first in turn.
+// With a period no job gets more slots than it can keep busy; jobs are in turn by flow, within a
+// flow the longest path first.
 void FlowEpoch::serve_by_gains(FlowShares& to) {
   to.serve_empty();
   gains_.begin(to.free);
@@ -156,7 +157,7 @@ void FlowEpoch::serve_by_gains(FlowShares& to) {
   gains_.allocate(at_.coming.expected(), gained_);
   for (std::size_t k = 0; k < gaining_.size(); ++k) to.hand(*gaining_[k], gained_[k]);
   to.split_phases();  // of flows without speed-ups, whose phases are joined
-  to.serve_spent(ordered_);
+  to.serve_empty_rest(ordered_);
 }
 
 void FlowEpoch::serve() {

@@ -8,8 +8,8 @@
 namespace malleable {
 namespace {
 
-constexpr double kPriorExponent = 0.8;  // believed at first: s slots do s^0.8
-constexpr double kTowardsPrior = 1.0 / 3.0;
+constexpr double kPriorExponent = 0.8;       // believed at first: s slots do s^0.8
+constexpr double kTowardsPrior = 1.0 / 3.0;  // how far a seen exponent moves towards it
 // Rates that change by less stay unchanged.
 constexpr double kSameRate = 0.01;
 
@@ -75,18 +75,18 @@ std::vector<double> ProgramRates::rates(std::int64_t program, std::int64_t most)
 
 SpeedupView ProgramRates::learnt(const SpeedupView& own, std::span<const std::int64_t> programs,
                                  std::span<const std::int64_t> max_slots, std::int64_t slots,
-                                 SpeedupColumns& spare) const {
+                                 SpeedupColumns& storage) const {
   if (std::none_of(programs.begin(), programs.end(), [](std::int64_t p) { return p >= 0; })) {
     return own;
   }
   for (std::size_t j = 0; j < programs.size(); ++j) {
     if (programs[j] < 0) {
-      spare.add(own, j);
+      storage.add(own, j);
     } else {
-      spare.add(1.0, rates(programs[j], std::min(max_slots[j], slots)));
+      storage.add(1.0, rates(programs[j], std::min(max_slots[j], slots)));
     }
   }
-  return spare.view();
+  return storage.view();
 }
 
 void ProgramRates::check(std::span<const std::int64_t> programs) {

@@ -225,12 +225,12 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   for (const SlottedGrant& grant : grants_) {
     if (grant.maps + grant.reduces == 0) continue;
     const AssignedSlots<1>::Slots held = {jobs_[grant.row].running + grant.maps + grant.reduces};
-    write_grant(grant, held, jobs_.held.name(grant.row, held), idle);
+    write_grant(grant, held, jobs_.held.set(grant.row, held), idle);
   }
-  jobs_.held.name_rest([this](Index row) { return AssignedSlots<1>::Slots{jobs_[row].running}; },
-                       [&](Index row, const AssignedSlots<1>::Slots& held, bool changed) {
-                         write_grant({row, 0, 0}, held, changed, idle);
-                       });
+  jobs_.held.set_rest([this](Index row) { return AssignedSlots<1>::Slots{jobs_[row].running}; },
+                      [&](Index row, const AssignedSlots<1>::Slots& held, bool changed) {
+                        write_grant({row, 0, 0}, held, changed, idle);
+                      });
   stands_ = true;
   return shown_;
 }

@@ -464,12 +464,12 @@ Bound TandemEpoch::bound_of(Row row, const Service& service, Station at) const {
 std::span<const TandemEpoch::Service> TandemEpoch::all_services() {
   jobs_.held.begin();
   for (Service& service : service_) {
-    service.changed = jobs_.held.name(JobIds::row_of(service.id), service.slots);
+    service.changed = jobs_.held.set(JobIds::row_of(service.id), service.slots);
   }
-  jobs_.held.name_rest([](Row) { return AssignedSlots<2>::Slots{}; },
-                       [this](Row row, const AssignedSlots<2>::Slots&, bool changed) {
-                         service_of(row).changed = changed;
-                       });
+  jobs_.held.set_rest([](Row) { return AssignedSlots<2>::Slots{}; },
+                      [this](Row row, const AssignedSlots<2>::Slots&, bool changed) {
+                        service_of(row).changed = changed;
+                      });
   for (Service& service : service_) {
     const Row row = JobIds::row_of(service.id);
     for (const Station at : kStations) {

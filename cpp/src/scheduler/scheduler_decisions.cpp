@@ -31,8 +31,8 @@ void Scheduler::update_order(int pool) {
       ranked_[pool][place.row] = 0;
       return To::kGone;
     }
-    const double before = std::exchange(place.value, core_.value(place.row, pool));
-    return before == place.value ? To::kSame : To::kOther;
+    const double before = std::exchange(place.rank, core_.value(place.row, pool));
+    return before == place.rank ? To::kSame : To::kOther;
   });
   for (const Index row : core_.changed_jobs()) {
     const std::int64_t most = has_place[row] ? 0 : core_.state().demand(row, pool).most;

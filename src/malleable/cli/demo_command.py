@@ -20,7 +20,8 @@ from malleable.view.text import Column, columns_table, number, percent, printabl
 _JOBS, _SLOTS = 15, 100
 _OBJECTIVES = ("sum:response", "sum:stretch", "max:stretch")
 _POLICIES = ("flex", "fair", "fifo")
-_LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000  # for the times of decisions
+# The times of decisions: instances of `malleable bench` (view/latency), jobs, decisions.
+_LATENCY_INSTANCES, _LATENCY_JOBS, _LATENCY_EPOCHS = ("a", "b"), 100_000, 1000
 _COLUMNS: list[Column] = [
     ("objective", lambda made: made.objective if made.policy == _POLICIES[0] else ""),
     ("policy", lambda made: made.policy.upper()),
@@ -47,7 +48,7 @@ def run(asked: argparse.Namespace) -> int:
     title = f"{_JOBS} generated jobs on {_SLOTS} slots (a value is better if it is smaller)"
     show(columns_table(title, plans, _COLUMNS, left=2))
     _draw(plans[: len(_POLICIES)], Path(asked.output), asked.force)
-    cases = cases_of(("a", "b"), (_LATENCY_JOBS,), ("flex",), ("sum:response",))
+    cases = cases_of(_LATENCY_INSTANCES, (_LATENCY_JOBS,), ("flex",), ("sum:response",))
     show(*latency_tables(measured(cases, _LATENCY_EPOCHS)))
     return 0
 

@@ -160,7 +160,7 @@ class ProgressLine:
 _HALT = re.compile(r"(now|soon),(fail|success|done)=([1-9]\d{0,8})(%?)", re.ASCII)
 _SHORT = {"1": "soon,fail=1", "2": "now,fail=1"}
 _HEADS = "Seq Host Starttime JobRuntime Send Receive Exitval Signal Command"
-_NOT_FOUND = 127
+_NOT_FOUND = 127  # exit status of a shell whose command was not found
 _NAMES = {"out": "standard output", "err": "standard error"}
 
 

@@ -48,9 +48,9 @@ def jobs_from_events(path: str | PathLike[str]) -> tuple[ClusterJobs, Cluster]:
     """Jobs of a file of events (`malleable.Scheduler`, ``record=``), by arrival, and the cluster that they
     ran on. O(bytes + tasks).
 
-    Weights and deadlines are the last ones; jobs that were cancelled are left out. Seconds of tasks are on a
-    node of rate 1, or of the mean rate if the node is unknown. The cluster has the nodes that left and
-    returned, but no other changes of slots. ValueError: not a file of events, a cut one, or no job."""
+    Weights and deadlines are the last ones; jobs that were cancelled are left out. Seconds of tasks are
+    those on a node of rate 1; an unknown node counts as one of the mean rate. The cluster has the nodes that
+    left and returned, but no other changes of slots. ValueError: not a file of events, a cut one, or no job."""
     header, data, at = read_events(path)
     cluster = cluster_of(header)
     slots = np.maximum(cluster.map_slots + cluster.reduce_slots, 1)

@@ -379,9 +379,9 @@ class Epoch(PlannedEpoch):
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
         held = None if period is None else check_amount("period", period, WEIGHT)
-        version, ids, given, changed, overloaded = self._core.decide(moment, capacity, held)
+        version, ids, granted, changed, overloaded = self._core.decide(moment, capacity, held)
         self._warn_of_oversized()
-        return Decision(moment, ids, given, changed, overloaded, self, version, None, None, None)
+        return Decision(moment, ids, granted, changed, overloaded, self, version, None, None, None)
 
     def _warn_of_oversized(self) -> None:
         # Warn once of each job whose minimum exceeds all slots.

@@ -21,14 +21,14 @@ _OF_TASK = 0.0625  # part of a task's mean or running time after which to look a
 
 
 class RunningAttempt(NamedTuple):
-    """An attempt that was handed over: since when, its slot of the loop, and whether that was free only for
-    the time that it takes to hand something over."""
+    """An attempt that was handed over: since when, in which bundle, and whether its slot had been free only
+    for the time that it takes to hand something over."""
 
     row: int  # of the job
     number: int  # of the task
     attempt: int  # 0: the first
     since: float
-    slot: int
+    bundle: int
     soon: bool = False
 
 

@@ -99,9 +99,9 @@ class Loop(Ledger):
         self._backups = Backups(decider, epoch)
         # By key of a running backup task: the attempt beside which it runs.
         self._backup_of: dict[str, int] = {}
-        self._slot = 0  # number of the last bundle: each has a slot of a new number
+        self._bundle = 0  # number of the last bundle
         self._spare = True  # whether the last pass left slots that no task wanted
-        # By slot: remaining tasks of its bundle, and when the first of them began, or will.
+        # By bundle that has a slot: its remaining tasks, and when the first of them began, or will.
         self._slots_held: dict[int, tuple[int, float]] = {}
         self._tries: dict[tuple[int, int], _Tries] = {}  # tasks that are tried more than once
         self._pace = 0.0  # recent number of slots that become free per second
@@ -241,9 +241,9 @@ class Loop(Ledger):
             return []
         if made.call is None:
             made.environment = {**made.environment, "MALLEABLE_BACKUP_OF": str(attempt)}
-        self._slot += 1
-        running = RunningAttempt(row, number, tries.made, self.now, self._slot)
-        made.key, made.slot = f"{row}.{number}.{tries.made}", self._slot
+        self._bundle += 1
+        running = RunningAttempt(row, number, tries.made, self.now, self._bundle)
+        made.key, made.bundle = f"{row}.{number}.{tries.made}", self._bundle
         self._take(made, work)
         tries.made += 1
         self._running[made.key] = running
@@ -278,7 +278,7 @@ class Loop(Ledger):
         # A bundle: the next tasks of a job for one slot, at most ``share``.
         tasks: list[Task] = []
         now = self.now
-        self._slot += 1
+        self._bundle += 1
         while len(tasks) < share and (work.again or work.next < work.tasks):
             if work.again:
                 number = work.again.popleft()
@@ -298,15 +298,15 @@ class Loop(Ledger):
             if made is None:
                 work.fail("cancelled")
                 continue
-            made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
+            made.key, made.bundle = f"{row}.{number}.{attempt}", self._bundle
             self._take(made, work)
             self._running[made.key] = RunningAttempt(
-                row, number, attempt, now, self._slot, not self._spare
+                row, number, attempt, now, self._bundle, not self._spare
             )
             tasks.append(made)
         if tasks:
             queued = len(self._slots_held) - self.engine.slots
-            self._hold(self._slot, work, now + max(0, queued) / max(self._pace, 1e-9), len(tasks))
+            self._hold(self._bundle, work, now + max(0, queued) / max(self._pace, 1e-9), len(tasks))
         return tasks
 
     def _take(self, made: Task, work: JobState) -> None:
@@ -317,16 +317,16 @@ class Loop(Ledger):
             if self.engine.abilities.calls == "pickled":
                 made.call = packed_holding(held, made.call)
 
-    def _hold(self, slot: int, work: JobState, since: float, tasks: int = 1) -> None:
-        self._slots_held[slot] = tasks, since
+    def _hold(self, bundle: int, work: JobState, since: float, tasks: int = 1) -> None:
+        self._slots_held[bundle] = tasks, since
         work.running += 1
         work.since += since
 
-    def _let_go(self, slot: int, work: JobState) -> bool:
-        # A task of a slot has ended; returns whether the slot is free.
-        tasks, since = self._slots_held.pop(slot)
+    def _let_go(self, bundle: int, work: JobState) -> bool:
+        # A task of a bundle has ended; returns whether its slot is free.
+        tasks, since = self._slots_held.pop(bundle)
         if tasks > 1:
-            self._slots_held[slot] = tasks - 1, since
+            self._slots_held[bundle] = tasks - 1, since
             return False
         work.running -= 1
         work.since -= since
@@ -358,7 +358,7 @@ class Loop(Ledger):
                 self._ended_beside(running, event)
                 continue
             since = self._first_of_two(running, event) if self._backups.other(event.key) else None
-            freed += self._let_go(running.slot, self.jobs[running.row])
+            freed += self._let_go(running.bundle, self.jobs[running.row])
             if event.kind == "returned":
                 self._given_back(running.row, running.number, event.text)
             else:
@@ -371,9 +371,9 @@ class Loop(Ledger):
             self.decider.changed(row)
 
     def _begins(self, events: Sequence[Event]) -> list[float]:
-        # When attempts that ended began, by their seconds: tasks of a slot run one after the other.
+        # When attempts that ended began, by their seconds: tasks of a bundle run one after the other.
         now = self.now
-        # By slot: seconds of tasks that ended after this one.
+        # By bundle: seconds of tasks that ended after this one.
         later: defaultdict[int, float] = defaultdict(float)
         found = []
         for event in reversed(events):
@@ -381,8 +381,8 @@ class Loop(Ledger):
             if running is None or event.kind != "ended":
                 found.append(now if running is None else running.since)
                 continue
-            later[running.slot] += event.seconds
-            found.append(max(running.since, now - later[running.slot]))
+            later[running.bundle] += event.seconds
+            found.append(max(running.since, now - later[running.bundle]))
         return found[::-1]
 
     def _ended_alone(self, running: RunningAttempt, event: Event, good: bool, since: float) -> None:
@@ -430,8 +430,8 @@ class Loop(Ledger):
         # The slot of the backup task is free now; that of the older attempt once that has ended.
         work = self.jobs[running.row]
         work.backups_won += 1
-        self._hold(running.slot, work, running.since)
-        self._let_go(first.slot, work)
+        self._hold(running.bundle, work, running.since)
+        self._let_go(first.bundle, work)
         return first.since
 
     def _ended_beside(self, running: RunningAttempt, event: Event) -> None:
@@ -444,8 +444,8 @@ class Loop(Ledger):
             backup = event.key in self._backups.running
             other = self._running[self._backups.part(event.key)]
             if not backup:  # the slot of the remaining backup task becomes its task's
-                self._hold(other.slot, work, other.since)
-                self._let_go(running.slot, work)
+                self._hold(other.bundle, work, other.since)
+                self._let_go(running.bundle, work)
         self._count_beside(running.row, -1)
         if event.kind == "returned":
             self._backup_of.pop(event.key, None)

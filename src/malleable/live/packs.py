@@ -19,7 +19,7 @@ from malleable.live.journal_file import telling
 from malleable.live.own_files import check_file, open_file
 
 PACK = "packed"
-LARGE = 1 << 16
+LARGE = 1 << 16  # bytes from which a whole stream stays a file
 _SHORT, _PLAIN = 64, b"="  # streams of fewer bytes are not compressed, and begin with this
 _TABLE = (
     "create table if not exists stream (task integer, attempt integer, suffix text, data blob,"

@@ -62,8 +62,9 @@ class Task:
         Where it runs, and files of its streams. Empty: the loop's folder, and no files.
     seconds : float
         Time limit; 0: none.
-    slot : int
-        Tasks of one slot run one after the other; a number is never used twice.
+    bundle : int
+        Number of the tasks that a slot is given at once (`Abilities.together`): they run one after the other.
+        Each bundle has a new number.
     holder : object
         The engine's own: where the task is.
     withdrawn : bool
@@ -78,7 +79,7 @@ class Task:
     errors: str = ""
     seconds: float = 0.0
     call: Any = None
-    slot: int = 0
+    bundle: int = 0
     holder: Any = None
     withdrawn: bool = False
 

@@ -196,7 +196,8 @@ class CommandRun:
             for name in ("retried", "backup_tasks", "backups_won", "wasted_slot_seconds"):
                 setattr(work, name, getattr(own, name))
         for row, seconds in took.items():
-            # jobs that are over are learnt at their end
+            # Only jobs with tasks left come to this decider. It began with the journal's history, which
+            # has what the others showed (unless their session was killed).
             for each in seconds if loop.jobs[row].left else ():
                 decider.ended(row, each)
 
@@ -233,9 +234,10 @@ class CommandRun:
         if event.attempt >= self._made.get((row, number), 0):
             self._unpacked.setdefault(row, []).append((number, event.attempt, good))
 
-    def pack(self, now: float, soon: bool = True) -> None:
-        """Pack the output of tasks that have ended, if there is much of it, or once a second."""
-        if soon and now < self._packed + 1.0 and sum(map(len, self._unpacked.values())) < _PACKED:
+    def pack(self, now: float, at_once: bool = False) -> None:
+        """Pack the output of ended tasks: ``at_once``, or if there is much of it, or once a second."""
+        few = sum(map(len, self._unpacked.values())) < _PACKED
+        if few and now < self._packed + 1.0 and not at_once:
             return
         self._packed = now
         unpacked, self._unpacked = self._unpacked, {}
@@ -310,7 +312,7 @@ class CommandRun:
     def end(self, loop: Loop, status: str) -> None:
         # Note that the session has ended.
         self.journal.check_there()
-        self.pack(loop.now, soon=False)
+        self.pack(loop.now, at_once=True)
         self.journal.record(self.number, loop.now, status=status)
         self.journal.commit()
 

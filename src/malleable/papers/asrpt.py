@@ -91,8 +91,8 @@ def _simulated(setting: str, kind: str, seed: int) -> dict[tuple[str, str], Any]
         if kind == "convergence":
             series = efficiency_over_time(result, jobs, MACHINES, steps=steps)
         for policy, own in result.summary.items():
-            flows = result.records["turnaround_time"][result.records["policy"] == policy]
-            values = own["ratio"], own["tight_ratio"], flows, series.get(policy, [])
+            times = result.records["turnaround_time"][result.records["policy"] == policy]
+            values = own["ratio"], own["tight_ratio"], times, series.get(policy, [])
             found[scenario, policy] = values
     return found
 

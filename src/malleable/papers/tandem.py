@@ -36,7 +36,7 @@ _LOADS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75)
 _FEWEST, _DRAWN = 1000, 30  # least jobs in a bucket: for claims, for pictures
 # How near a mean must be to the printed one, by load and policy.
 _NEAR = {0.75: {"k-lps": 0.05}, 0.90: {"k-lps": 0.10, "max-srpt": 0.04, "split-srpt": 0.04}}
-_NEAR_ELSE = 0.03
+_NEAR_ELSE = 0.03  # other loads and policies
 # Seconds in figures 2 and 3, minutes in figure 4. The third job of figure 4 is "the same configuration
 # and similar input" as the first, but printed as (10, 3).
 _EXAMPLE = ((1.0, 2.0), (3.0, 1.0), (2.0, 2.0))

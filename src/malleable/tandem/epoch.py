@@ -117,9 +117,9 @@ class TandemEpoch(BaseEpoch):
     ) -> None:
         row = policy_of("tandem", policy, in_loop=True)
         self.policy = policy
-        hands_on = bool(conserving) or not row.may_idle
+        passes_on = bool(conserving) or not row.may_idle
         self._core: _core.TandemEpoch = _core.TandemEpoch(
-            policy, hands_on, *_both(slots), check_amount("period", period, WEIGHT)
+            policy, passes_on, *_both(slots), check_amount("period", period, WEIGHT)
         )
 
     def __repr__(self) -> str:

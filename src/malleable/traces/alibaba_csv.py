@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 
 from malleable.traces.formats import File, Format, Head
-from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
+from malleable.traces.tables import Flow, Stage, check_parents, trace_of_stages
 from malleable.traces.trace import Trace
 from malleable.validation import check_whole, shown
 
@@ -106,7 +106,7 @@ def _flow(found: tuple[str, list[_Task]]) -> Flow:
         # attempt 0: start, end, and how many equal tasks
         run = (0, task.start, task.end, task.instances)
         stages.append(Stage(task.name, task.instances, [run], parents))
-    checked_parents(stages)
+    check_parents(stages)
     return Flow(job, min(task.start for task in tasks), stages)
 
 

@@ -40,14 +40,14 @@ ASSUMPTIONS: tuple[tuple[str, Any, str], ...] = (
     (
         "map_rate",
         64 * 2**20 / 20,
-        "map and shuffle jobs: how many bytes a second the map station reads at capacity 1 (`map_capacity`, an "
-        "option of the simulation, sets the capacity)",
+        "map and shuffle jobs: how many bytes a second the map station (all slots for map work together) reads "
+        "if the option `map_capacity` of the simulation is 1; with 2 it reads twice as many",
     ),
     (
         "shuffle_rate",
         1e9 / 300,
-        "map and shuffle jobs: how many bytes a second the shuffle station copies at capacity 1 "
-        "(`shuffle_capacity` sets the capacity). Cluster jobs: how many bytes a second a reduce task copies "
+        "map and shuffle jobs: how many bytes a second the shuffle station copies if "
+        "`shuffle_capacity` is 1. Cluster jobs: how many bytes a second a reduce task copies "
         "at most. For these the default is no limit, so copying takes no time unless links are limited",
     ),
     (

@@ -28,7 +28,7 @@ from typing import Any
 
 from malleable.files.json import amount_of, list_of, of_kind, parse_json
 from malleable.traces.formats import File, Format, Head
-from malleable.traces.tables import Flow, Stage, checked_parents, trace_of_stages
+from malleable.traces.tables import Flow, Stage, check_parents, trace_of_stages
 from malleable.traces.trace import Trace
 from malleable.validation import check_whole, shown
 
@@ -176,7 +176,7 @@ class _Log:
             stage = stages[k]
             parents = sorted({row[parent] for parent in stage.parents if parent in row})
             found.append(Stage(f"stage{k}", stage.tasks, _with_the_rest(stage), parents))
-        checked_parents(found)
+        check_parents(found)
         return Flow(f"job{job.number}", job.arrival, found)
 
 

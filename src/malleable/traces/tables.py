@@ -20,8 +20,8 @@ from malleable.validation import ALL_SLOTS, shown
 
 
 def trace_of(table: Any, **more: Any) -> Trace:
-    """The trace of a table of jobs, which its own converter gives back. Work of map and shuffle jobs counts
-    as slot-seconds at capacity 1, a step of map and reduce jobs as a second."""
+    """The trace of a table of jobs; the converter of the table's model gives the same table back. Work of map
+    and shuffle jobs counts as slot-seconds at capacity 1, a step of map and reduce jobs as a second."""
     if isinstance(table, Flows):
         return _of_flows(table, more)
     known: dict[str, Any] = {"table": table, "arrival": table.arrival, "name": table.name} | more
@@ -38,7 +38,7 @@ def trace_of(table: Any, **more: Any) -> Trace:
         maps = Phase(tasks=table.map, seconds=np.ones(len(table)))
         offset, times = table.task_offset, table.task.astype(np.float64)
         reduces = Phase(tasks=np.diff(offset), seconds=times, offset=offset)
-        known["arrival"] = table.arrival - 1.0
+        known["arrival"] = table.arrival - 1.0  # step 1 begins at 0 s
         return Trace(map=maps, reduce=reduces, **known)
     assert isinstance(table, ClusterJobs)
     maps = Phase(tasks=table.maps, seconds=table.map_seconds, offset=table.map_offset)
@@ -71,7 +71,7 @@ class Flow(NamedTuple):
     stages: Sequence[Stage]
 
 
-def checked_parents(stages: Sequence[Stage]) -> None:
+def check_parents(stages: Sequence[Stage]) -> None:
     try:
         TopologicalSorter({k: stage.parents for k, stage in enumerate(stages)}).prepare()
     except CycleError as error:

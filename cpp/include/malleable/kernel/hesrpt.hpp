@@ -22,16 +22,16 @@ class HeSrptParts {
   void give(double p, double slots, std::span<Row> rows, const Most& most) {
     set_heights(p, rows.size());
     double free = slots, owed = 0.0;
-    std::size_t largest = rows.size();
+    std::size_t i = rows.size();  // the row is the i-th largest
     for (Row& row : rows) {
       if (free <= 0.0) break;
-      owed += slots * (heights_[largest] - heights_[largest - 1]);
+      owed += slots * (heights_[i] - heights_[i - 1]);
       const double usable = std::min(most(row) - row.given, free);
       const double more = std::min(usable, std::floor(owed + 0.5));
       row.given += more;
       owed -= more;
       free -= more;
-      --largest;
+      --i;
     }
     for (Row& row : rows) {
       if (free <= 0.0) break;

@@ -118,7 +118,7 @@ class IndexedHeap {
   }
 
  private:
-  static constexpr std::size_t kWays = 4;
+  static constexpr std::size_t kWays = 4;  // children of a node
 
   void put(std::size_t at, const Entry& entry) {
     heap_[at] = entry;

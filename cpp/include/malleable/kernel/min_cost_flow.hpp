@@ -115,10 +115,10 @@ class MinCostFlow {
   // Nodes: the cells of the level, then split flows. An arc belongs to the node below it.
   struct Node {
     Index parent, child, next, previous;  // next, previous: the list of siblings
-    Index size;                           // twice the cells of the subtree, plus one for a flow
-    Index arcs;                           // of a split flow
-    double flow;                          // on the arc to the parent,
-    std::int64_t extra;                   // and its infinitesimals, beside `flow`
+    Index size;          // twice the cells of the subtree, plus one if this is a flow
+    Index arcs;          // of a split flow
+    double flow;         // on the arc to the parent,
+    std::int64_t extra;  // and its infinitesimals, beside `flow`
   };
   struct Portion {  // work of a flow in a cell
     Index flow, cell;
@@ -224,7 +224,8 @@ class MinCostFlow {
   std::vector<Index> flow_of_;         // node - cells -> flow
   std::vector<Index> spare_;           // nodes that are free
   Index root_ = 0;
-  std::vector<Portion> portions_, fine_portions_, waiting_;  // by cell
+  // By cell; waiting_: portions of a coarse cell that have no finer cell yet.
+  std::vector<Portion> portions_, fine_portions_, waiting_;
   std::vector<double> carried_;  // by cell: work on the arc to the cell before
   std::vector<std::size_t> first_;
   std::vector<Index> component_, degree_, stack_, reached_, arc_offset_, arc_node_;
@@ -237,7 +238,8 @@ class MinCostFlow {
   Assignment assignment_;
   std::vector<double> potential_;
   double value_ = 0.0, bound_ = 0.0;  // cost of the flow, and a lower bound of any
-  std::uint64_t pivots_ = 0, rounds_ = 0, last_pivot_ = 0, last_round_ = 0;
+  std::uint64_t pivots_ = 0, rounds_ = 0;
+  std::uint64_t most_pivots_ = 0, most_rounds_ = 0;  // at which the level ends
   const std::function<bool()>* late_ = nullptr;
   bool complete_ = true;  // the optimum was found
 };

@@ -55,8 +55,8 @@ class PriorityOrders {
   void make(OrderRule rule, const Problem& problem, const Penalties& penalties,
             std::span<const double> earliest, std::span<Index> order);
 
-  // The same in two steps, for several rules on one instance: study() once, then make() for each
-  // rule.
+  // For several rules on one instance: study() once, then apply() for each rule. Its on-time sets
+  // look at more times than those of make().
   void study(const Problem& problem, const Penalties& penalties, std::span<const double> earliest);
   void apply(OrderRule rule, const Problem& problem, const Penalties& penalties,
              std::span<const double> earliest, std::span<Index> order);
@@ -106,7 +106,8 @@ class PriorityOrders {
                              double due, double end);
   void begin_on_time_set(const Problem& problem);  // no job is chosen yet
   Index take_target(std::size_t& next);            // the next job by target
-  // Moves a job's target to the first step from `from` on that has room, if there is one.
+  // Moves a job's target to `from` if there is room; with `later`, else to the first step after it
+  // that has room and is before the present target.
   void move_target(const Problem& problem, const Penalties& penalties, Index j, double from,
                    bool later);
   // Tries the asks (jobs with due times) in turn, then later steps of jobs that asked.

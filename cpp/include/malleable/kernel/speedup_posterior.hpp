@@ -37,7 +37,7 @@ class SpeedupPosterior {
   // tasks of the phase if it has ended.
   void add(std::int64_t program, const SpeedupCurve& more, double tasks);
 
-  // Chances of each p for a program without samples and for one program, and the mean p of one
+  // Chances of each p over all programs, by their tasks, and for one program; the mean p of one
   // program.
   const SpeedupCurve& chances() const { return any_; }
   const SpeedupCurve& chances(std::int64_t program) const;

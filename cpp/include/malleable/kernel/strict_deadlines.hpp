@@ -41,9 +41,9 @@ class StrictDeadlines {
 
  private:
   Penalties finite_;
-  std::vector<double> limit_, miss_;  // absolute
+  std::vector<double> limit_, miss_;  // times, absolute; what a miss costs
   std::vector<bool> exact_;           // without tolerance
-  double now_ = 0.0, least_ = 0.0;    // of miss_
+  double now_ = 0.0, least_ = 0.0;    // least_: of miss_
   bool pure_ = true, lost_ = false;   // what pure() and lost() return
 };
 

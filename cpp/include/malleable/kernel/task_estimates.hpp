@@ -52,7 +52,7 @@ struct LogMean {
 
 class TaskEstimates {
  public:
-  static constexpr std::int64_t kNoGroup = -1;
+  static constexpr std::int64_t kNoGroup = -1;  // the program did not run before
 
   // `seconds`: the default of a task before anything is known.
   explicit TaskEstimates(double seconds = 1.0, SpeedupPrior prior = SpeedupPrior::kUnknown);
@@ -134,7 +134,7 @@ class TaskEstimates {
  private:
   // The defaults count as this many phases.
   static constexpr double kPhases = 4.0;
-  static constexpr double kLeastVariance = 1e-4;
+  static constexpr double kLeastVariance = 1e-4;  // smaller variances of logarithms count as this
 
   // Logarithms: their number, their mean, the sum of squares around it.
   struct Logs {

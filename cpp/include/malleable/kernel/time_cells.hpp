@@ -26,6 +26,7 @@ struct TimeCells {
   void build(const FlowProblem& problem, const Penalties& penalties, const WorkProfiles& all,
              std::span<const double> earliest, std::size_t steps);
 
+  // Work in a cell counts as done at its left end (for bounds) or at its right end.
   enum class Charge : std::uint8_t { kLeft, kRight };
   void charge(const FlowProblem& problem, const Penalties& penalties,
               std::span<const double> earliest, Charge where, CellCosts& costs) const;

@@ -20,13 +20,13 @@
 
 namespace malleable {
 
-struct Unit {  // one more slot for a job
-  double price;
+struct Unit {    // one more slot for a job
+  double price;  // one over what the slot saves, or less what it saves: cheap units save much
   Index job;
 };
 
-// Prices for F = scale / s: the unit after s slots costs s (s + 1) / scale. A job with a scale
-// above 0 cannot end without slots, so it has at least one.
+// Prices if s slots cost scale / s: the unit after s slots costs s (s + 1) / scale. A job with a
+// scale above 0 cannot end without slots, so it has at least one.
 class ClosedForm {
  public:
   ClosedForm(std::span<const double> scale, std::span<const double> low,

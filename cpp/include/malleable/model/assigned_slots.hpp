@@ -44,24 +44,24 @@ class AssignedSlots {
     named_ += 2;
     kept_.clear();
   }
-  bool named(Index row) const { return mark_[row] >= named_; }
-  // Names a row; returns whether its slots have changed.
-  bool name(Index row, const Slots& slots) {
+  bool is_set(Index row) const { return mark_[row] >= named_; }
+  // Sets the slots of a row; returns whether its slots have changed.
+  bool set(Index row, const Slots& slots) {
     const bool any = slots != Slots{}, changed = slots != held_[row];
     held_[row] = slots;
     mark_[row] = named_ + (any ? 1 : 0);
     if (any) kept_.push_back(row);
     return changed;
   }
-  // Names all other rows that hold slots, now(row), or did: visit(row, slots, changed). Ends the
+  // Sets all other rows that hold slots, now(row), or did: visit(row, slots, changed). Ends the
   // decision.
   template <typename Now, typename Visit>
-  void name_rest(const Now& now, const Visit& visit) {
+  void set_rest(const Now& now, const Visit& visit) {
     for (const Index row : listed_) {
-      if (named(row)) continue;
+      if (is_set(row)) continue;
       const Slots slots = now(row);
       if (slots == Slots{} && held_[row] == Slots{}) continue;
-      const bool changed = name(row, slots);
+      const bool changed = set(row, slots);
       visit(row, slots, changed);
     }
     listed_.swap(kept_);

@@ -7,8 +7,8 @@
 
 namespace malleable {
 
-inline constexpr std::size_t kSpeedups = 16;
-inline constexpr double kLeastSpeedup = 0.25;
+inline constexpr std::size_t kSpeedups = 16;   // values of p that are told apart
+inline constexpr double kLeastSpeedup = 0.25;  // the least of them
 // By p: kLeastSpeedup, then in steps of 0.05 up to 1.
 using SpeedupCurve = std::array<double, kSpeedups>;
 

@@ -63,7 +63,8 @@ class SpeedupHulls {
   // The slots from 1 to `most` at which rate - price * slots is largest, perhaps a fraction.
   double best(const SpeedupView& speedup, std::size_t row, double price, double most) const;
   // The cost of a unit of a row's work at a price of slots: the least (value + price s) / rate(s)
-  // over slot counts from 1 on; infinite if no count helps.
+  // over slot counts s from 1 to `most`, `value` being that of a second; infinite if no count
+  // helps.
   double cost(const SpeedupView& speedup, std::size_t row, double value, double price,
               double most) const;
 
@@ -88,7 +89,7 @@ struct SpeedupColumns {
   void pad(std::size_t rows) {
     while (exponent.size() < rows) add(1.0, {});
   }
-  // Appends the rows with tables replaced by their hulls, which start at 0 slots.
+  // Appends the rows with tables replaced by their hulls, which were built from 0 slots on.
   void add_hulls(const SpeedupView& from, const SpeedupHulls& hulls);
 
   void state(State& s) { s(exponent, offset, rate); }

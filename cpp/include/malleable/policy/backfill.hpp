@@ -22,10 +22,10 @@
 // slowdowns. Work counts by the part of requested times that jobs have really used so far. The
 // order is chosen again when the jobs that came or ended are one for 32 waiting jobs.
 //
-// Nodes of the same partitions, memory and GPUs form a cell; free slots are counted by cell. A job
-// starts if its partition has room for all its tasks. A reservation takes cells in order, first the
-// cells that fewest jobs could use. Each cell has its own first job: the first in the queue that
-// may run there, so that no partition waits for another.
+// Nodes of the same partitions form a cell (one node does if memory or GPUs are given); free slots
+// are counted by cell. A job starts if its partition has room for all its tasks. A reservation
+// takes cells in order, first the cells that fewest jobs could use. Each cell has its own first
+// job: the first in the queue that may run there, so that no partition waits for another.
 //
 // A pool is the slots of one kind (0: maps, 1: reduces; generic slots: all in pool 0), and has a
 // queue of its own.

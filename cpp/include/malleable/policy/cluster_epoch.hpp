@@ -82,8 +82,8 @@ class ClusterEpoch final : public ClusterPolicy {
                     std::int64_t running) const override;
 
  private:
-  static constexpr std::int64_t kAbsent = -1;
-  struct Placed {  // a job in the order by size; s of its tasks do s^p
+  static constexpr std::int64_t kAbsent = -1;  // the job has no id in the epoch, or no place
+  struct Placed {                              // a job in the order by size; s of its tasks do s^p
     double key, low, most, given, p;
     Index rank, job;
     std::int64_t stamp;

@@ -1,9 +1,9 @@
 // Jobs on nodes of unlike kinds: minimum shares first, then the objective's order, and a job leaves
 // a slot of a kind to others if waiting for a better kind ends its task earlier.
 //
-// Nodes of one type and rate are a kind. A task of t seconds takes t / r on a kind whose rate for
-// its job and phase is r. A job looks at the kind k that is fastest for it among the kinds with a
-// free slot. While slots are free:
+// Nodes of one type, rate and storage are a kind. A task of t seconds takes t / r on a kind whose
+// rate for its job and phase is r. A job looks at the kind k that is fastest for it among the kinds
+// with a free slot. While slots are free:
 //   1. if some users with a waiting task have fewer slots than their minimum shares, the user with
 //      the largest (minimum - running) x priority gets a slot, for the first of the user's jobs;
 //   2. otherwise the first job in the order gets one for which t / r_k <= t / r_k' + (W_k' + t /
@@ -53,6 +53,8 @@ class ClusterFinish final : public ClusterPolicy {
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
   void slots_changed(const ClusterState& state, Index node, int pool, std::int64_t more) override;
+  // For display only (choose() decides): the slots that each job would get beside its running tasks
+  // if the free slots were given down the order.
   void decide(const ClusterState& state, int pool, Answer& answer) override;
   // A choice looks at all free slots, and may take another node's. reconsiders(): then a job that
   // waits for a node with its blocks takes any node.
@@ -95,7 +97,7 @@ class ClusterFinish final : public ClusterPolicy {
   // Whether a task ends earlier if it waits for another kind of node.
   bool refuses(const ClusterState& state, Index job, Phase p, Index kind, int pool);
 
-  Kind kind_;
+  Kind kind_;  // of penalty
   // the order is by deadlines, or by work; otherwise by arrivals
   bool of_deadlines_, by_work_;
   std::vector<Index> of_;               // by node: its kind

@@ -80,7 +80,7 @@ class ClusterFlow final : public ClusterPolicy {
   bool is_done(Index job) const { return place_[job] == Place::kDone; }
 
  private:
-  static constexpr std::int64_t kAbsent = -1;
+  static constexpr std::int64_t kAbsent = -1;  // the flow has no id in the epoch
   struct Flow {
     double size = 0.0;            // work at arrival
     std::vector<Index> jobs;      // in the order of the table
@@ -102,7 +102,7 @@ class ClusterFlow final : public ClusterPolicy {
   };
   // whether map and reduce phase are in the table: those with tasks, or the only one
   using Phases = std::array<bool, 2>;
-  enum class Place : std::uint8_t { kOutside, kHere, kDone };
+  enum class Place : std::uint8_t { kOutside, kHere, kDone };  // not come yet; come; finished
   // What is left of a phase.
   struct Left {
     double work;

@@ -183,6 +183,7 @@ struct ClusterState {
 
 class ClusterPolicy {
  public:
+  // the four kinds of answer, see above
   enum class Style : std::uint8_t { kTargets, kRanks, kNode, kStarts };
 
   virtual ~ClusterPolicy() = default;

@@ -40,6 +40,7 @@ class ComingJobs {
   void state(State& s) { s(first_, here_, were_, decided_, now_, seconds_, sum_); }
 
  private:
+  // above every id: no job came later
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   static constexpr double kKept = 1.0 - 1.0 / 500.0;  // weight of the past at each arrival
 

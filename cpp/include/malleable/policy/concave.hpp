@@ -64,9 +64,9 @@ class Concave {
   // Whether plan() can compare candidates with this effort.
   static bool compares(std::size_t jobs, std::uint64_t effort);
 
-  // Slots now, by job. The instance `beside` is `task.problem`, perhaps without jobs that keep
+  // Slots now, by job. The instance `with_work` is `task.problem`, perhaps without jobs that keep
   // their slots. A job that holds more than its minimum has (1 + hysteresis) times its share.
-  void decide(const Task& task, const Problem& beside, double hysteresis,
+  void decide(const Task& task, const Problem& with_work, double hysteresis,
               std::span<const std::int64_t> held, std::span<double> slots);
   // The plan of the last decision's rule; without `detail` no pieces (a piece: a job on so many
   // slots from one time to another).

@@ -48,6 +48,7 @@ class FlowEpoch {
               const Changes& changes);
   void finish(std::span<const std::int64_t> jobs);
   void remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows);
+  // Slot-seconds of a task, for jobs whose work is guessed from their number of tasks.
   void set_task_work(double task_work);
 
   // Rows are unfinished jobs, by id. `changed`: whether slots differ from the last decision; new

@@ -1,6 +1,7 @@
 // Whole plans by a policy's name: calls the policy of jobs or of flows with its arguments.
 //
-// Policies: flex, baseline, concave (speed-ups below linear), flowflex, flow_baseline. A planner
+// Files of policies: flex, baseline (fifo, fair, wdeq), concave (speed-ups below linear), flowflex,
+// flow_baseline. A planner
 // keeps its workspaces between plans, because allocating them costs a small plan a fifth of its
 // time.
 #pragma once

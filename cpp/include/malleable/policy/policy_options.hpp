@@ -52,7 +52,9 @@ struct PolicyOptions {
     visit(flag("at_least_one", "auto, flex, fair, wdeq",
                "true: the minimum of every job is at least one slot"),
           self.at_least_one);
-    visit(flag("by_user", "",
+    visit(flag("by_user",
+               "auto, flex, fair, fifo, wdeq, flowflex, flowflex-fast, srpt, max-srpt, asrpt, "
+               "hesrpt, gittins",
                "true: users share the slots first, then the policy decides for the jobs of each "
                "user. false: the policy decides for all jobs together. none: as true if the "
                "cluster names users, otherwise as false"),

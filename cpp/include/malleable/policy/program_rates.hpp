@@ -27,10 +27,10 @@ class ProgramRates {
   // The rates of 1, 2, ... `most` slots.
   std::vector<double> rates(std::int64_t program, std::int64_t most) const;
   // Speed-ups of rows: those learnt, up to its max_slots and `slots`, for rows that have a program
-  // from 0 on; `own` for other rows. `spare` owns them.
+  // from 0 on; `own` for other rows. `storage` owns them.
   SpeedupView learnt(const SpeedupView& own, std::span<const std::int64_t> programs,
                      std::span<const std::int64_t> max_slots, std::int64_t slots,
-                     SpeedupColumns& spare) const;
+                     SpeedupColumns& storage) const;
   // FieldError unless each program is a number from 0 on, or -1.
   static void check(std::span<const std::int64_t> programs);
 

@@ -76,7 +76,7 @@ class SlottedEpoch {
   struct Grant {
     std::int64_t id, maps, reduces, slots;
     bool changed;  // whether the slots differ from the last decision
-    Bound bound;
+    Bound bound;   // why the job starts no more tasks
     void state(State& s) { s(id, maps, reduces, slots, changed, bound); }
   };
   // Grants of jobs that start tasks, in the policy's order, then of other jobs that hold machines

@@ -29,6 +29,7 @@
 
 namespace malleable {
 
+// kOrder: a given order of all jobs; kShare: ps, wps and k-lps.
 enum class TandemPolicy { kFcfs, kMaxSrpt, kSplitSrpt, kTwoSrpt, kOrder, kShare };
 
 // The work left of a job, as the policy sees it.
@@ -50,6 +51,7 @@ struct TandemRank {
   }
 };
 
+// TwoSRPT: the part of a job's shuffle work that counts in its rank at the map station.
 inline constexpr double kShuffleInMapRank = 1.0 / 16;
 
 inline TandemRank map_rank(TandemPolicy policy, const Seen& seen, bool shuffle_heavy,

@@ -88,8 +88,8 @@ class Scheduler {
     std::span<const std::int64_t> node = {};   // of ended tasks; -1 or empty: unknown
     std::span<const std::int64_t> task = {};   // of failed tasks; -1 or empty: unknown
     std::span<const double> seconds = {};      // of ended tasks; NaN or empty: unknown
-    // The part of `seconds` in which a reduce task copied, or would have copied after all maps had
-    // ended.
+    // The part of `seconds` in which a reduce task copied. If it began before all maps had ended:
+    // in which it would have copied after that.
     std::span<const double> copying = {};
   };
   std::int64_t started(const Tasks& tasks, double now);
@@ -279,12 +279,12 @@ class Scheduler {
   std::vector<Index> fresh_, leaving_, ended_on_;
   // For policies that give ranks: jobs that could use slots, the least rank first.
   struct Place {
-    double value;  // the rank
+    double rank;
     std::int64_t most, slots;
-    Index rank, row;
+    Index arrived, row;  // place in the order of arrivals
 
     bool operator<(const Place& other) const {
-      return value != other.value ? value < other.value : rank < other.rank;
+      return rank != other.rank ? rank < other.rank : arrived < other.arrived;
     }
   };
   IncrementalOrder<Place> order_[2];

@@ -117,6 +117,7 @@ class ClusterSimulation {
 
  private:
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  // an attempt ends; maps are copied, so reduces may run; a node leaves or returns; a node reports
   enum class Kind : std::uint8_t { kFinish, kReady, kNode, kHeartbeat };
   struct Event {
     std::int64_t at;     // the time's bits, so that they compare as the times do

@@ -25,7 +25,7 @@ class Heartbeats {
     return (free[0][node] > 0 && scheduler.ready(0) > 0) ||
            (free[1][node] > 0 && scheduler.ready(1) > 0);
   }
-  // The first report of a node after `now`.
+  // The first report of a node at `now` or later.
   double begin(Index node, double now) {
     beating_[node] = 1;
     return next_tick(period_, first(node), now, /*after=*/false);
@@ -59,7 +59,9 @@ class Heartbeats {
  private:
   static constexpr std::size_t kMostFruitless = 100'000;  // of every node
 
-  // Whether `rounds` more rounds passed without a start.
+  // Whether nodes reported so often, and `rounds` times more, without a start. From 0 on they
+  // report when jobs have waited for their blocks, from 1 on when a policy reconsiders, from 2 on
+  // no more.
   bool tired(std::size_t rounds) const {
     return fruitless_ > (kMostFruitless + rounds) * beating_.size();
   }

@@ -43,9 +43,10 @@ struct SlottedTotals {
 };
 
 struct SlottedRecords {
-  std::vector<std::int64_t> job;         // from 0, in the order of feeding
-  std::vector<std::int64_t> start;       // first step in which the job had a machine
-  std::vector<std::int64_t> map_finish;  // step of the last map task; none: before the arrival
+  std::vector<std::int64_t> job;    // from 0, in the order of feeding
+  std::vector<std::int64_t> start;  // first step in which the job had a machine
+  std::vector<std::int64_t>
+      map_finish;  // step of the last map task; without maps: before the arrival
   std::vector<std::int64_t> finish;
 };
 
@@ -133,7 +134,7 @@ class SlottedSim {
   // Jobs in the system; jobs fed; rows with tasks that may start.
   std::int64_t live_ = 0, sequence_ = 0, startable_ = 0;
   std::int64_t passed_ = 0;  // the last step that the policy knows of
-  std::int64_t polled_ = 0;  // work since the last call of poll_
+  std::int64_t polled_ = 0;  // work (tasks x steps) since the last call of poll_
 };
 
 }  // namespace malleable

@@ -4,11 +4,11 @@ namespace malleable {
 
 void FlowRule::serve_down(FlowShares& to, std::span<const Index> order,
                           std::span<const std::int64_t> limit) {
-  const bool held = to.serve_empty();
+  const bool empty = to.serve_empty();
   if (!limit.empty()) to.fill(order, limit);
-  if (limit.empty() || held) to.fill(order);
+  if (limit.empty() || empty) to.fill(order);
   to.split_phases();
-  if (held) to.serve_spent(order);
+  if (empty) to.serve_empty_rest(order);
 }
 
 void FlowRule::serve(FlowShares& to, std::span<const Index> order, std::vector<std::int64_t>&) {

@@ -6,7 +6,7 @@
 namespace malleable {
 namespace {
 
-// A job without work that has done none has at least its slot. With a period, equal shares go only
+// An empty job has at least its slot. With a period, equal shares go only
 // up to the slots that jobs can use fully; the rest follows, and the job with the fewest slots is
 // first in turn.
 class FlowFair final : public FlowRule {

@@ -5,8 +5,8 @@
 namespace malleable {
 namespace {
 
-// Up to this many unfinished jobs, lists are made for every order, which takes about as long as
-// comparing the orders of 1,000 flows as jobs.
+// Up to this many unfinished jobs, every order is compared by its list schedule (flow_rule.hpp),
+// which takes about as long as comparing the orders of 1,000 flows as jobs.
 constexpr std::size_t kListedJobs = 300;
 
 // Flows in the order that costs least.
@@ -25,11 +25,11 @@ class FlowByValue final : public FlowRule {
   FlowsAsJobs jobs_;
   FlowOrder orders_;
   FlowPlan searched_;
-  std::vector<Index> kept_, sorted_;
+  std::vector<Index> kept_, sorted_;  // the last order by place; the chosen one
   std::vector<double> rate_, prices_;
   FlowFront front_;
   KeySort sorter_;
-  std::vector<std::vector<Index>> planned_;
+  std::vector<std::vector<Index>> planned_;  // orders of plans
 };
 
 // Orders many flows only by prices, if all penalties are lines.
@@ -56,7 +56,7 @@ void FlowByValue::order(const FlowScene& at, FlowInstance& of, std::span<const s
   jobs_.begin(at.clock.now(), at.slots);
   for (const Index row : rows) {
     const FlowTable::Flow& flow = at.table.flows()[row];
-    jobs_.add(flow.volume, flow.volume / flow.alone);
+    jobs_.add(flow.volume, flow.volume / flow.alone);  // work, mean parallelism
   }
   sorted_.resize(rows.size());
   const bool compares = few || options.hysteresis > 0.0 || at.clock.any();

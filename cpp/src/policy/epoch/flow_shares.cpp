@@ -5,9 +5,6 @@
 
 namespace malleable {
 
-// Gives free slots to the jobs of flows. A job is spent if it has no work left but has not ended;
-// it needs a slot to end. `second` is the job that continues it and runs beside it; then both share
-// the slots given to the first.
 void FlowShares::hand(Job& job, double most) {
   const double more = std::min(most - job.share, free);
   if (more <= 0.0) return;
@@ -16,9 +13,8 @@ void FlowShares::hand(Job& job, double most) {
 }
 
 template <typename Visit>
-void FlowShares::each_spent(Flow& flow, const Visit& visit) {
-  // held: ready jobs of the flow without work that has done none.
-  if (flow.held == 0 || at.waits(flow)) return;
+void FlowShares::each_empty(Flow& flow, const Visit& visit) {
+  if (flow.empty == 0 || at.waits(flow)) return;
   for (Job& job : flow.jobs) {
     if (free > 0.0 && job.ready && at.left(job) == 0.0) visit(job);
   }
@@ -27,15 +23,15 @@ void FlowShares::each_spent(Flow& flow, const Visit& visit) {
 bool FlowShares::serve_empty() {
   bool any = false;
   for (Flow& flow : at.table.flows()) {
-    any |= flow.held > 0 && !at.waits(flow);
-    each_spent(flow, [&](Job& job) { hand(job, 1.0); });
+    any |= flow.empty > 0 && !at.waits(flow);
+    each_empty(flow, [&](Job& job) { hand(job, 1.0); });
   }
   return any;
 }
 
-void FlowShares::serve_spent(std::span<const Index> ordered) {
+void FlowShares::serve_empty_rest(std::span<const Index> ordered) {
   for (const Index row : ordered) {
-    each_spent(at.table.flows()[row], [&](Job& job) { hand(job, at.room(job)); });
+    each_empty(at.table.flows()[row], [&](Job& job) { hand(job, at.room(job)); });
   }
 }
 

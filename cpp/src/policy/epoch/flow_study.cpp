@@ -79,7 +79,7 @@ void FlowScene::study(Flow& flow) {
   join_phases(flow);
   head_.assign(flow.jobs.size(), 0.0);
   flow.queue.clear();
-  flow.held = 0;
+  flow.empty = 0;
   flow.volume = 0.0;
   double longest = 0.0;
   for (const Index place : flow.topological) {
@@ -90,7 +90,7 @@ void FlowScene::study(Flow& flow) {
     }
     flow.volume += job.left;
     longest = std::max(longest, head_[place] + job.left / job.fastest);
-    flow.held += job.ready && left(job) == 0.0 ? 1 : 0;
+    flow.empty += job.ready && left(job) == 0.0 ? 1 : 0;
     if (job.ready && job.left > 0.0 && job.pending == 0) flow.queue.push_back(place);
   }
   flow.alone =

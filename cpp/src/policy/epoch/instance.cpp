@@ -66,8 +66,8 @@ bool Instance::has_strict(const Scene& at) const {
   return false;
 }
 
-// Jobs without work left still hold slots (kept aside) until they are reported as ended; `beside`
-// is the problem of the others.
+// Jobs without work left still hold slots (kept aside) until they are reported as ended;
+// `with_work` is the problem of the others.
 const Problem& Instance::set_kept_aside(const Scene& at) {
   const JobTable& jobs = at.jobs;
   const std::size_t n = jobs.rows();
@@ -80,26 +80,26 @@ const Problem& Instance::set_kept_aside(const Scene& at) {
     rest_[r] = jobs.work[r] > 0.0 ? jobs.work[r] : 1.0;
     most_[r] = jobs.work[r] > 0.0 ? jobs.max_slots[r] : jobs.kept_by(r);
   }
-  beside.build(rest_, ended_, jobs.min_slots, most_, at.slots, at.now,
-               at.starts ? MinMode::kGuarantee : at.options.min_mode);
-  if (at.ignores_minima) beside.drop_minima();
-  obey_starts(at, beside);
-  double free = beside.slots;
-  if (!beside.gang) {
-    for (const double low : beside.low) free -= low;
+  with_work.build(rest_, ended_, jobs.min_slots, most_, at.slots, at.now,
+                  at.starts ? MinMode::kGuarantee : at.options.min_mode);
+  if (at.ignores_minima) with_work.drop_minima();
+  obey_starts(at, with_work);
+  double free = with_work.slots;
+  if (!with_work.gang) {
+    for (const double low : with_work.low) free -= low;
   }
   for (std::size_t r = 0; r < n; ++r) {
     if (jobs.work[r] > 0.0) continue;
-    const double least = beside.gang ? std::max(1.0, beside.low[r]) : 0.0;
-    const double base = beside.gang ? 0.0 : beside.low[r];
-    const double more = least > free ? 0.0 : std::min(beside.high[r] - base, free);
+    const double least = with_work.gang ? std::max(1.0, with_work.low[r]) : 0.0;
+    const double base = with_work.gang ? 0.0 : with_work.low[r];
+    const double more = least > free ? 0.0 : std::min(with_work.high[r] - base, free);
     kept[r] = base + more;
     free -= more;
-    beside.slots -= kept[r];
-    beside.work[r] = beside.low[r] = 0.0;
+    with_work.slots -= kept[r];
+    with_work.work[r] = with_work.low[r] = 0.0;
   }
-  for (double& high : beside.high) high = std::min(high, beside.slots);
-  return beside;
+  for (double& high : with_work.high) high = std::min(high, with_work.slots);
+  return with_work;
 }
 
 }  // namespace malleable

@@ -82,7 +82,7 @@ void InstanceRule::favour_holders(const Scene& at, bool strict) {
     rank_[k] = static_cast<double>(p + 1) / (holds ? 1.0 + at.options.hysteresis : 1.0);
   }
   sorter_.sort(rank_, order);
-  if (strict) {  // no deadline is given up for a job that holds slots
+  if (strict) {
     Plan held;
     flex_.plan_order(of.problem, of.penalties, at.options.aggregate, order, /*detail=*/true, held);
     if (held.value > planned_->value) {
@@ -93,44 +93,44 @@ void InstanceRule::favour_holders(const Scene& at, bool strict) {
   planned_.reset();
 }
 
-void InstanceRule::share_equally(const Scene& at, const Problem& by) {
-  water_filling_.allocate(by, at.weights(), of.share);
+void InstanceRule::share_equally(const Scene& at, const Problem& with_work) {
+  water_filling_.allocate(with_work, at.weights(), of.share);
 }
 
-void InstanceRule::share_concave(const Scene& at, const Problem& by) {
-  concave_.decide(task(at), by, at.options.hysteresis, at.grants.given(), of.share);
+void InstanceRule::share_concave(const Scene& at, const Problem& with_work) {
+  concave_.decide(task(at), with_work, at.options.hysteresis, at.grants.given(), of.share);
 }
 
-void InstanceRule::decide_concave(const Scene& at, const Problem& beside) {
+void InstanceRule::decide_concave(const Scene& at, const Problem& with_work) {
   const EpochOptions& options = at.options;
   if (options.effort && at.flex() && Concave::compares(at.jobs.rows(), *options.effort)) {
     planned_.emplace();
     concave_.plan(task(at), {*options.effort, kInfinity}, *planned_);
-    if (&beside == &of.problem) {
+    if (&with_work == &of.problem) {
       of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
       return;
     }
     planned_.reset();
   }
-  share_concave(at, beside);
+  share_concave(at, with_work);
 }
 
 // For many jobs: by the latest start for the deadlines of the optimal level, by selection.
-bool InstanceRule::share_by_level(const Scene& at, const Problem& by) {
+bool InstanceRule::share_by_level(const Scene& at, const Problem& with_work) {
   constexpr double kLess = 0.01;  // the level rarely falls by more
   const std::size_t n = at.jobs.rows();
-  if (n < kManyLevels || &by != &of.problem) return false;
-  if (!levelled(at) || at.options.hysteresis > 0.0 || by.gang) return false;
+  if (n < kManyLevels || &with_work != &of.problem) return false;
+  if (!levelled(at) || at.options.hysteresis > 0.0 || with_work.gang) return false;
   rank_.resize(n);
   const double before = level_ - kLess * std::fabs(level_);
-  level_ = flex_.own_level(by, of.penalties, before, rank_);
-  double free = by.slots;
+  level_ = flex_.own_level(with_work, of.penalties, before, rank_);
+  double free = with_work.slots;
   room_.resize(n);
   for (std::size_t r = 0; r < n; ++r) {
-    rank_[r] = minimum_until(by.work[r], by.low[r], by.high[r], rank_[r]);
-    of.share[r] = by.low[r];
-    free -= by.low[r];
-    room_[r] = by.high[r] - by.low[r];
+    rank_[r] = minimum_until(with_work.work[r], with_work.low[r], with_work.high[r], rank_[r]);
+    of.share[r] = with_work.low[r];
+    free -= with_work.low[r];
+    room_[r] = with_work.high[r] - with_work.low[r];
   }
   selection_.reset();
   selection_.run(rank_, room_, free, [&](Index r, double slots) { of.share[r] += slots; });
@@ -140,18 +140,18 @@ bool InstanceRule::share_by_level(const Scene& at, const Problem& by) {
 
 void InstanceRule::decide(Scene& at) {
   of.build(at, at.jobs.work);
-  const Problem& by = of.set_kept_aside(at);
+  const Problem& with_work = of.set_kept_aside(at);
   of.share.assign(at.jobs.rows(), 0.0);
   if (at.jobs.concave()) {
-    decide_concave(at, by);
+    decide_concave(at, with_work);
   } else if (at.shares != Shares::kByOrder) {
-    share_equally(at, by);
-  } else if (!share_by_level(at, by)) {
+    share_equally(at, with_work);
+  } else if (!share_by_level(at, with_work)) {
     make_order(at);
-    if (planned_ && &by == &of.problem) {  // water-filling may give slots that no order does
+    if (planned_ && &with_work == &of.problem) {  // water-filling may give slots that no order does
       of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
     } else {
-      malleable::share_in_order(by, order, of.share);
+      malleable::share_in_order(with_work, order, of.share);
     }
   }
   at.grants.give_all([&](std::size_t row) { return of.share[row] + of.kept[row]; });

@@ -180,6 +180,7 @@ bool JobTable::limit(std::size_t row, std::int64_t slots, double least) {
 }
 
 void JobTable::sum_up() {
+  // the relative error that the sum may have, and that of one addition
   constexpr double kDigits = 1e-9, kUnit = 0x1p-53;
   if (kUnit * all_work_error_ > kDigits * all_work) {
     all_work = sum_of(work);

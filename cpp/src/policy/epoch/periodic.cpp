@@ -183,13 +183,13 @@ bool Periodic::find_levels(const Scene& at, const Instance& of) {
   return true;
 }
 
-// Shares by any policy, with the maxima of by.of.beside.
+// Shares by any policy, with the maxima of by.of.with_work.
 void Periodic::share_capped(const Scene& at, InstanceRule& by) {
   Instance& of = by.of;
   if (at.jobs.concave()) {
-    by.share_concave(at, of.beside);
+    by.share_concave(at, of.with_work);
   } else if (shares_equally(at)) {
-    by.share_equally(at, of.beside);
+    by.share_equally(at, of.with_work);
   } else {
     // An order looks ahead in whole slot-periods.
     for (std::size_t r = 0; r < left_.size(); ++r) {
@@ -197,7 +197,7 @@ void Periodic::share_capped(const Scene& at, InstanceRule& by) {
     }
     by.make_order(at);
     of.problem.work.assign(left_.begin(), left_.end());
-    by.share_in_order(of.beside);
+    by.share_in_order(of.with_work);
   }
 }
 
@@ -215,8 +215,8 @@ void Periodic::share_by_instance(const Scene& at, InstanceRule& by) {
     return;
   }
   const SpeedupView speedup = at.jobs.concave() ? of.speedup() : SpeedupView{};
-  of.beside = problem;
-  cap_at_period(of.beside, at.period, speedup);
+  of.with_work = problem;
+  cap_at_period(of.with_work, at.period, speedup);
   std::fill(of.share.begin(), of.share.end(), 0.0);
   share_capped(at, by);
   left_over_.hand_out(problem, at.period, values(at), of.share,

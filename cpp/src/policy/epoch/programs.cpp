@@ -24,8 +24,8 @@ void Programs::check_unlearnt(std::span<const Index> rows) const {
 }
 
 JobsView Programs::learnt(JobsView jobs, std::span<const std::int64_t> programs, std::int64_t slots,
-                          SpeedupColumns& spare) const {
-  jobs.speedup = rates_.learnt(jobs.speedup, programs, jobs.max_slots, slots, spare);
+                          SpeedupColumns& storage) const {
+  jobs.speedup = rates_.learnt(jobs.speedup, programs, jobs.max_slots, slots, storage);
   return jobs;
 }
 

@@ -103,7 +103,7 @@ class Dask(Cluster):
             self._client.subscribe_topic(self._name, self._said.put)
 
     def start(self, tasks: Sequence[Task]) -> None:
-        bundles = [list(same) for _, same in groupby(tasks, lambda task: task.slot)]
+        bundles = [list(same) for _, same in groupby(tasks, lambda task: task.bundle)]
         names = [f"{self._name}-{self._count + k}" for k in range(len(bundles))]
         self._count += len(bundles)
         try:

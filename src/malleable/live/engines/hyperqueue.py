@@ -255,7 +255,7 @@ class HyperQueue(Cluster):
 
     def start(self, tasks: Sequence[Task]) -> None:
         with self._lock:
-            for _, same in groupby(tasks, lambda task: task.slot):
+            for _, same in groupby(tasks, lambda task: task.bundle):
                 self._count += 1
                 bundle = self._given[self._count] = _Bundle(dict(enumerate(same)))
                 self._waiting[bundle.tasks[0].call is not None][self._count] = bundle

@@ -110,7 +110,7 @@ class Ray(Cluster):
         self.slots = self._there if self._fixed is None else self._fixed
 
     def start(self, tasks: Sequence[Task]) -> None:
-        for _, same in groupby(tasks, lambda task: task.slot):
+        for _, same in groupby(tasks, lambda task: task.bundle):
             bundle = list(same)
             try:
                 calls, function = self._with_function([task.call for task in bundle], self._ray.put)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 GRAIN = 0.05  # seconds of calls in one bundle
-_TOLD = 1 << 16  # bytes of a result that a bundle sends at once; larger results stay on the worker
+_SENT = 1 << 16  # bytes of results that a bundle sends at once; further ones stay on the worker
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
 Packed = TypeVar("Packed")
@@ -23,7 +23,7 @@ Packed = TypeVar("Packed")
 # A pickled function, the same object for all its calls, and pickled arguments and named arguments.
 Call = tuple[bytes, bytes]
 
-# Whether a call returned; its result, or its exception with the place, pickled; its seconds.
+# Whether a call returned; its result, or its exception with the text of the traceback, pickled; its seconds.
 Outcome = tuple[bool, bytes, float]
 
 # The same of a call whose result may have stayed on its worker: then it is no bytes.
@@ -131,7 +131,7 @@ def run_bundle(
     until = time.monotonic() + 2.0 * GRAIN
     found: list[Outcome] = []
     told: list[Reply] = []
-    left = _TOLD
+    left = _SENT
     for own, rest in calls:
         good, result, took = outcome((own or function, rest))
         left -= len(result)

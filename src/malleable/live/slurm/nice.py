@@ -82,6 +82,7 @@ class NiceOrder:
             return found
         limit, last = max((known.top for known in self._known.values()), default=0), -1
         for place, array in enumerate(front):
+            # Slurm starts arrays of equal priority by number.
             ceiling = limit if array.number > last else limit - 1
             top = min(self._known[array.number].top, ceiling)
             if top < _LEAST:

@@ -72,9 +72,9 @@ class Submission:
         now = max(0.0, at - self._zero)
         found: list[Attempt] = []
         running: list[RunningTasks] = []
-        left = self._left()
+        queued = self._queued()
         for row, job in enumerate(self._jobs):
-            own, begun = self._of_job(row, job, left[row] if left else None, now)
+            own, begun = self._of_job(row, job, queued[row] if queued else None, now)
             found += own
             if begun:
                 running.append(RunningTasks(row, len(begun), sum(begun) / len(begun), max(begun)))
@@ -82,7 +82,7 @@ class Submission:
         lasted = max((each.began + each.seconds for each in found), default=now) if over else now
         self._journal.overlay(self._run.id, lasted, found, running, "done" if over else "running")
 
-    def _left(self) -> list[set[int]] | None:
+    def _queued(self) -> list[set[int]] | None:
         # By job: its tasks that are in the queue; None: Slurm does not answer.
         assert self._folder
         self.trouble = ""
@@ -98,15 +98,15 @@ class Submission:
         ]
 
     def _of_job(
-        self, row: int, job: Job, left: set[int] | None, now: float
+        self, row: int, job: Job, queued: set[int] | None, now: float
     ) -> tuple[list[Attempt], list[float]]:
-        # Attempts of tasks that are over, and when running ones began; ``left``: in the queue.
+        # Attempts of tasks that are over, and when running ones began; ``queued``: in the queue.
         assert self._folder
         folder = self._folder / job_folder(row, job.name)
         found: list[Attempt] = []
         begun: list[float] = []
         for task in range(self._tasks[row]):
-            here = left is None or task in left
+            here = queued is None or task in queued
             tries, over = self._tries(folder / f"{task}.{ENDS}")
             last = max(tries, default=-1)
             if not over and here:

@@ -94,9 +94,9 @@ class _Shape(NamedTuple):
     makes: dict[int, set[int]]
 
 
-def java_context(sc: Any) -> Any:
-    """The context in the JVM of a ``SparkContext`` or a ``SparkSession``. TypeError or ValueError if none can
-    be reached."""
+def governable_context(sc: Any) -> Any:
+    """The ``SparkContext`` of a ``SparkContext`` or a ``SparkSession``. TypeError or ValueError: it cannot be
+    governed."""
     if ".connect." in f"{type(sc).__module__}.":
         raise ValueError(
             "sc: a Spark Connect session has no JVM that can be reached; govern in the program that runs"
@@ -121,12 +121,12 @@ class Context:
     """A context of Spark, ``sc``. TypeError or ValueError, and nothing changed: it cannot be governed."""
 
     def __init__(self, sc: Any) -> None:
-        self._python = java_context(sc)
+        self._python = governable_context(sc)
         self._jvm = self._python._jvm
         self._context = self._python._jsc.sc()
         self._store = self._context.statusStore()
         self._profile = self._context.resourceProfileManager().defaultResourceProfile()
-        self._known = self._context.taskScheduler().rootPool().schedulableNameToSchedulable()
+        self._java_pools = self._context.taskScheduler().rootPool().schedulableNameToSchedulable()
         self._field = self._jvm.java.lang.Class.forName(_POOL).getDeclaredField("minShare")
         self._prepare_looks()
         self._try_out()
@@ -199,7 +199,7 @@ class Context:
         told = self._read(self._store.jobsList(self._running))
         if not told:
             return Look(slots, [])
-        there = self._known.toString()
+        there = self._java_pools.toString()
         for name in [name for name, pool in self._pools.items() if pool.named not in there]:
             self.set_minimum(name, 0)  # the pool was removed; another of the same name may come
             del self._pools[name]

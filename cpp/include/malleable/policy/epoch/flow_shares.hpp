@@ -1,4 +1,7 @@
 // Hands out the slots of a decision over flows, job by job, into FlowTable::Job::share.
+//
+// An empty job is ready, has no work, and was given no slot-seconds yet; it needs a slot to end. (A
+// job that has outlived its estimate has work left, see FlowScene::left.)
 #pragma once
 
 #include <cstdint>
@@ -17,21 +20,22 @@ struct FlowShares {
 
   // Gives the job free slots, until it has `most`.
   void hand(Job& job, double most);
-  // Gives a slot to every ready job without work that has done none, as long as there are slots.
-  // Returns whether there is such a job.
+  // Gives a slot to every empty job, as long as there are slots. Returns whether there is one.
   bool serve_empty();
   // Hands free slots down the order of flows: each job up to its maximum, or to `limit` (by row) if
   // given.
   void fill(std::span<const Index> ordered, std::span<const std::int64_t> limit = {});
-  // Then to jobs without work that have done none.
-  void serve_spent(std::span<const Index> ordered);
-  // Splits the slots of joined phases by the work that each has left, within their maxima.
+  // Gives the slots that are left over to empty jobs, each up to its maximum.
+  void serve_empty_rest(std::span<const Index> ordered);
+  // Splits the slots of joined phases by the work that each has left, within their maxima. `second`
+  // of a job is the phase that continues it and runs beside it; the first one holds the slots of
+  // both until then.
   void split_phases();
 
  private:
-  // Visits ready jobs of a flow without work that has done none while slots are free.
+  // Visits the empty jobs of a flow while slots are free.
   template <typename Visit>
-  void each_spent(Flow& flow, const Visit& visit);
+  void each_empty(Flow& flow, const Visit& visit);
 };
 
 }  // namespace malleable

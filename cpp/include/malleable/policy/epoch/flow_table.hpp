@@ -68,10 +68,10 @@ class FlowTable {
     std::vector<std::int64_t> program = {};  // of jobs, or empty; -1: none
     bool leaves = false, touched = true;     // touched: derived data must be computed again
     bool fresh = true;                       // added since the last decision
-    // Derived: all work left; the larger of its critical path and its work on all slots [s]; ready
-    // jobs without work that have done none; jobs that can run, longest path first.
+    // Derived: all work left; the larger of its critical path and its work on all slots [s]; empty
+    // jobs (epoch/flow_shares); jobs that can run, longest path first.
     double volume = 0.0, alone = 0.0;
-    Index held = 0;
+    Index empty = 0;
     std::vector<Index> queue = {};
 
     std::span<const Index> parents_of(const Job& job) const {

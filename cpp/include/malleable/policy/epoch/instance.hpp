@@ -16,8 +16,9 @@ class Instance {
  public:
   Problem problem;
   Penalties penalties;
-  // the instance without jobs that have no work, if there are some
-  Problem beside;
+  // The instance without jobs that have no work, if there are some; the slots that these keep are
+  // set aside. With a period, no maximum is above the slots that the job can use fully.
+  Problem with_work;
   bool built = false;               // problem and penalties belong to the last decision
   std::vector<double> share, kept;  // slots of jobs with work, and of the others
 
@@ -28,7 +29,7 @@ class Instance {
   void build(const Scene& at, std::span<const double> left);
   JobsView jobs(const Scene& at, std::span<const double> left) const;
   SpeedupView speedup() const { return speedup_.view(); }
-  // Kinds of jobs; one entry if all are equal.
+  // Kinds of the penalties of jobs; one entry if all are equal.
   std::span<const Kind> kinds(const Scene& at) const;
   // Whether some penalty is infinite from some time on.
   bool has_strict(const Scene& at) const;
@@ -44,10 +45,10 @@ class Instance {
   std::vector<Penalties::Seen> seen_;  // by row: memory of the penalties
   SlaColumns sla_;
   SpeedupColumns speedup_;
-  RestartColumns restart_;
+  RestartColumns restart_;  // what a change of slots costs
   // By row: completion if no work is left; work, with 1 in place of none.
   std::vector<double> ended_, rest_;
-  std::vector<std::int64_t> most_;  // maxima with those of jobs without work
+  std::vector<std::int64_t> most_;  // by row: the maximum; without work left, the slots kept
 };
 
 }  // namespace malleable

@@ -34,13 +34,14 @@ class InstanceRule {
   }
   void decide(Scene& at);
 
-  // Parts of a decision: they write the order, and shares into of.share.
+  // Parts of a decision: they write the order, and shares into of.share. `with_work`: the instance
+  // without jobs that have no work (Instance::with_work).
   void make_order(const Scene& at);
-  void share_equally(const Scene& at, const Problem& by);
-  void share_concave(const Scene& at, const Problem& by);
-  void share_in_order(const Problem& by) {
+  void share_equally(const Scene& at, const Problem& with_work);
+  void share_concave(const Scene& at, const Problem& with_work);
+  void share_in_order(const Problem& with_work) {
     planned_.reset();
-    malleable::share_in_order(by, order, of.share);
+    malleable::share_in_order(with_work, order, of.share);
   }
   const Concave& concave() const { return concave_; }
 
@@ -62,11 +63,12 @@ class InstanceRule {
   void try_orders(const Scene& at);
   // Sets known_ from known_ids_; whether it has all present jobs.
   bool know_order(const Scene& at);
-  // Moves jobs that hold slots forward (hysteresis).
+  // Moves jobs that hold slots forward (hysteresis). `strict`: some deadline is strict; none is
+  // given up for a job that holds slots.
   void favour_holders(const Scene& at, bool strict);
-  void decide_concave(const Scene& at, const Problem& beside);
+  void decide_concave(const Scene& at, const Problem& with_work);
   // For many jobs and a maximum: shares by latest start, without an order; false: it cannot.
-  bool share_by_level(const Scene& at, const Problem& by);
+  bool share_by_level(const Scene& at, const Problem& with_work);
   // Whether the order follows from the level: the least value of a maximum that can be reached.
   bool levelled(const Scene& at) const;
   void plan_in_order(const Scene& at, bool detail, Plan& plan);

@@ -33,7 +33,7 @@ class PeriodClock {
     now_ = now;
     period_ = period;
   }
-  // Notes arriving work [slot-seconds in whole slot-periods].
+  // Notes arriving work [slot-seconds], rounded up to whole slot-periods.
   void come(double work, std::size_t kind = 0) {
     if (period_ > 0.0) load_[kind].arrive(work);
   }

@@ -19,9 +19,9 @@ class Programs {
   static void check(const JobsView& jobs, std::span<const std::int64_t> programs);
   // Throws if one of these rows has a program, because its speed-up is learnt.
   void check_unlearnt(std::span<const Index> rows) const;
-  // The jobs with the learnt speed-ups of their programs, which `spare` owns.
+  // The jobs with the learnt speed-ups of their programs, which `storage` owns.
   JobsView learnt(JobsView jobs, std::span<const std::int64_t> programs, std::int64_t slots,
-                  SpeedupColumns& spare) const;
+                  SpeedupColumns& storage) const;
   // Notes the programs of the last `count` jobs.
   void come(const JobTable& jobs, std::size_t count, std::span<const std::int64_t> programs);
   void close(const RowsGone& gone) {

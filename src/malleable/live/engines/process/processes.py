@@ -169,7 +169,7 @@ class Processes:
     def start(self, tasks: Sequence[Task]) -> None:
         """``task.call`` is the pickled (function, arguments, named arguments)."""
         with self._lock:
-            self._waiting += [list(group) for _, group in groupby(tasks, lambda task: task.slot)]
+            self._waiting += [list(group) for _, group in groupby(tasks, lambda task: task.bundle)]
             self._hand_out()
 
     def _hand_out(self) -> None:
