@@ -33,17 +33,17 @@ def draw_traces(page: str) -> None:
     rows = table(page, "| trace | p |")
     traces = list(dict.fromkeys(row[0] for row in rows))
     speedups = list(dict.fromkeys(row[1] for row in rows))
-    figure = new_figure(3.4 * len(speedups), 3.8)
+    figure = new_figure(3.4 * len(speedups), 4.6)
     grid = figure.subplots(1, len(speedups), sharey=True, squeeze=False)[0]
     for axes, p in zip(grid, speedups, strict=True):
         axes.axvline(1.0, color="gray", linewidth=1.0)
         own = {row[0]: row for row in rows if row[1] == p}
         for load, (color, mark) in enumerate(STYLES[:3]):
-            for cell, above in ((2, -0.12), (5, 0.12)):
+            for cell, below in ((2, -0.06), (5, 0.06)):  # beside each other, where ratios are equal
                 axes.plot(
                     [float(own[trace][cell].split("/")[load]) for trace in traces],
-                    [k + above for k in range(len(traces))],
-                    linestyle="", marker=mark, color=color, label=f"load {0.5 + 0.2 * load:g}",
+                    [k + 0.25 * (load - 1) + below for k in range(len(traces))],
+                    linestyle="", marker=mark, markersize=5, color=color, label=f"load {0.5 + 0.2 * load:g}",
                     markerfacecolor=color if cell == 2 else "none",
                 )  # fmt: skip
         axes.set(title=f"p = {p}", xlabel="mean response over FAIR's", xlim=(0.0, 1.1))
@@ -53,7 +53,9 @@ def draw_traces(page: str) -> None:
     marks, names = grid[0].get_legend_handles_labels()
     names = [f"{name}, {said}" for name in names[::2] for said in ("right sizes", "no sizes")]
     figure.legend(marks, names, loc="outside lower center", ncols=3, fontsize="small")
-    figure.suptitle("auto over FAIR at its best (left of the line: auto is better)")
+    figure.suptitle(
+        "auto over FAIR at its best setting (left of the line: auto is better)", fontsize=10
+    )
     save_figure(figure, DOCS / "estimates_traces.png")
 
 
@@ -66,9 +68,10 @@ def draw_ends(page: str) -> None:
         found = [float(cell.strip(" %")) for cell in row[1:]]
         axes.plot([25, 50, 75], found, color=color, marker=mark, label=row[0])
     axes.set(
-        title="True ends in the expected ranges", xlabel="tasks that had ended when asked [%]",
+        xlabel="tasks that had ended when asked [%]",
         ylabel="true ends in their ranges [%]", ylim=(0.0, 100.0), xticks=[25, 50, 75],
     )  # fmt: skip
+    axes.set_title("True ends in the expected ranges", loc="left", fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(loc="lower left", fontsize="small")
     save_figure(figure, DOCS / "estimates_ends.png")

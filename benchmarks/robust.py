@@ -163,15 +163,16 @@ def draw(asked: argparse.Namespace) -> None:
     figure = new_figure(4.0 * len(panels), 3.6)
     grid = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     for axes, (load, p) in zip(grid, panels, strict=True):
-        axes.axhline(1.0, color="gray", linewidth=1.0, label="FAIR at its best")
+        axes.axhline(1.0, label="fair at its best", **policy_look("fair"))
         for rule, mark in zip(asked.rules, cycle("os^D"), strict=False):
             rows = [row for row in found if (row["load"], row["p"], row["rule"]) == (load, p, rule)]
             means = [float(row["mean"]) for row in rows]
             look = {"marker": mark, "markersize": 5, **policy_look(rule)}
-            axes.plot([row["said"] for row in rows], means, label=rule, **look)
+            said = [row["said"].replace("tasks", "no sizes") for row in rows]
+            axes.plot(said, means, label=rule, **look)
         slow = "do not slow each other down" if float(p) == 1.0 else "slow each other down"
         axes.set_title(f"Tasks {slow} (p = {p}), load {load}", fontsize=9, loc="left")
-        axes.set(xlabel="how wrong sizes are: sigma, or no sizes (tasks)", yscale="log")
+        axes.set(xlabel="how wrong sizes are: sigma, or no sizes at all", yscale="log")
     grid[0].set_ylabel("mean response over FAIR's")
     plain_numbers(grid[0].yaxis)
     grid[0].legend(fontsize="small")

@@ -18,7 +18,7 @@ runs = [
 for policy in ("flex", "auto"):
     ratio = [run[policy]["mean_response"] / run["fair"]["mean_response"] for run in runs]
     plt.plot(sigmas, ratio, label=policy, **policy_look(policy))
-plt.axhline(1.0, color="grey")
+plt.axhline(1.0, label="fair", **policy_look("fair"))
 plt.gca().set(
     title="Mean response over FAIR's",
     xlabel="sigma: how wrong sizes are",

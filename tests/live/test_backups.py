@@ -626,7 +626,7 @@ def test_a_pool_of_calls_that_are_ended_is_not_broken(tmp_path):
     try:
         for k in range(25):
             path = tmp_path / f"{k}"
-            engine.start([Task(path.name, call=pickled(calls.note, tmp_path, k, 60.0), slot=k)])
+            engine.start([Task(path.name, call=pickled(calls.note, tmp_path, k, 60.0), bundle=k)])
             while not path.exists():
                 assert engine.poll(0.01) == []
             engine.kill([path.name])
@@ -638,7 +638,7 @@ def test_a_pool_of_calls_that_are_ended_is_not_broken(tmp_path):
             "first",
             "last",
         ):  # each in a process of its own, as the first one is about to be killed
-            engine.start([Task(key, call=pickled(calls.pid), slot=98 + len(key))])
+            engine.start([Task(key, call=pickled(calls.pid), bundle=98 + len(key))])
             found = first_events(engine)
             assert [(event.key, event.status) for event in found] == [(key, 0)]
             if key == "first":

@@ -110,11 +110,11 @@ def test_commands(engine, tmp_path):
     streams = [str(tmp_path / name) for name in ("out", "err")]
     engine.start(
         [
-            Task("good", ["sh", "-c", script], {"PLACE": "here"}, str(tmp_path), *streams, slot=1),
-            Task("bad", ["sh", "-c", "exit 3"], slot=2),
-            Task("late", ["sleep", "60"], seconds=0.3, slot=3),
-            Task("none", ["/no/such/command"], slot=4),
-            Task("nowhere", ["true"], folder="/no/such/folder", slot=5),
+            Task("good", ["sh", "-c", script], {"PLACE": "here"}, str(tmp_path), *streams, bundle=1),
+            Task("bad", ["sh", "-c", "exit 3"], bundle=2),
+            Task("late", ["sleep", "60"], seconds=0.3, bundle=3),
+            Task("none", ["/no/such/command"], bundle=4),
+            Task("nowhere", ["true"], folder="/no/such/folder", bundle=5),
         ]
     )
     found = heard(engine, 5)
@@ -145,7 +145,7 @@ def test_short_commands_go_together(engine, tmp_path):
 def test_a_process_that_is_killed_loses_one_command(engine, tmp_path):
     kill = f"[ -e {tmp_path}/killed ] || {{ touch {tmp_path}/killed; kill -9 $PPID; }}"
     commands = [["true"], ["sh", "-c", kill], ["true"], ["true"]]
-    engine.start([Task(str(k), command, slot=1) for k, command in enumerate(commands)])
+    engine.start([Task(str(k), command, bundle=1) for k, command in enumerate(commands)])
     found = heard(engine, 4)
     kinds = [found[str(k)].kind for k in range(4)]
     assert kinds == ["ended", "lost", "returned", "returned"]
@@ -158,7 +158,7 @@ def parents_of(engine, tmp_path, count):
             str(k),
             ["sh", "-c", "echo $PPID; pwd"],
             output=str(tmp_path / f"out {count} {k}"),
-            slot=k,
+            bundle=k,
         )
         for k in range(count)
     ]
@@ -180,8 +180,8 @@ def test_a_process_runs_one_command_after_the_other_for_a_while(engine, tmp_path
 def test_cancel(engine, tmp_path, monkeypatch):
     monkeypatch.setattr("malleable.live.engines.hyperqueue._GRACE", 0.3)
     deaf = f"trap '' TERM; touch {tmp_path}/deaf; while :; do sleep 0.1; done"
-    engine.start([Task(f"sleep {k}", ["sleep", "60"], slot=k) for k in range(9)])
-    engine.start([Task("deaf", ["sh", "-c", deaf], slot=9)])
+    engine.start([Task(f"sleep {k}", ["sleep", "60"], bundle=k) for k in range(9)])
+    engine.start([Task("deaf", ["sh", "-c", deaf], bundle=9)])
     until(lambda: sum(bundle.pilot is not None for bundle in engine._given.values()) == 4)
     tell = engine._send
 
@@ -204,19 +204,19 @@ def test_cancel(engine, tmp_path, monkeypatch):
 def test_a_task_that_is_killed_leaves_others_alone(engine, tmp_path):
     wait = f"touch {tmp_path}/began; exec sleep 60"
     commands = [["true"], ["sh", "-c", wait], ["sh", "-c", "exit 4"]]
-    engine.start([Task(f"c{k}", command, slot=1) for k, command in enumerate(commands)])
+    engine.start([Task(f"c{k}", command, bundle=1) for k, command in enumerate(commands)])
     until(lambda: engine.poll(0.05) is not None and (tmp_path / "began").exists())
     engine.kill(["c2", "never"])  # it waits behind the other one
     assert heard(engine, 1)["c2"].kind == "returned"
     engine.kill(["c1"])
     assert heard(engine, 1)["c1"].status == -signal.SIGTERM
-    engine.start([Task("d", call=packed(calls.sleeper, tmp_path), slot=2)])
+    engine.start([Task("d", call=packed(calls.sleeper, tmp_path), bundle=2)])
     pids = pids_in(tmp_path / "pids")
     engine.kill(["d"])
     killed = heard(engine, 1)["d"]
     assert (killed.kind, killed.status) == ("ended", 1)
     until(lambda: all(map(gone, pids)))
-    engine.start([Task("e", call=packed(pow, 2, 3), slot=3)])
+    engine.start([Task("e", call=packed(pow, 2, 3), bundle=3)])
     assert heard(engine, 1)["e"].status == 0
 
 
@@ -264,7 +264,7 @@ def pilots_of(engine):
 def test_processes_and_servers_that_are_killed():
     engine = mb.engines.HyperQueue(2)
     try:
-        engine.start([Task(f"{k}", ["sleep", "60"], slot=k) for k in range(3)])
+        engine.start([Task(f"{k}", ["sleep", "60"], bundle=k) for k in range(3)])
         pilots = until(lambda: len(found := pilots_of(engine)) == 2 and found)
         [sleeps] = children(pilots[0])
         os.kill(pilots[0], signal.SIGKILL)
@@ -344,7 +344,7 @@ def test_what_an_engine_cannot_take(server):
         server_of_its_own = unused._engine._own
     assert server_of_its_own.poll() == 0
     engine = mb.engines.HyperQueue(1, server, host="127.0.0.1", python="/no/python")
-    engine.start([Task("a", ["true"], slot=1)])
+    engine.start([Task("a", ["true"], bundle=1)])
     found = heard(engine, 1)
     assert found["a"].kind == "refused"
     assert "/no/python" in found["a"].text

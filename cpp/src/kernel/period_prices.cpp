@@ -50,8 +50,8 @@ void PeriodPrices::set_keys(const PeriodicJobs& jobs, double hysteresis,
   }
 }
 
-// Gives slots by demands at the price, up to the caps. What a job that ends in this period demands
-// beyond its cap is set aside for all such jobs (run() hands it out). Returns what jobs that do not
+// Gives slots by demands at the price, up to the caps. If a job ends in this period, its demand
+// beyond the cap is set aside for all such jobs (run() hands it out). Returns what jobs that do not
 // end in it pay a second.
 double PeriodPrices::serve(const PeriodicJobs& jobs, double price, std::span<double> slots) const {
   std::copy(jobs.low.begin(), jobs.low.end(), slots.begin());

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.jobs.table import Floats, Integers
+from malleable.objective import relative_gap
+from malleable.policies import policy_of
 from malleable.view.clock import Clock
 from malleable.view.drawing import label_times, new_figure, picture
 from malleable.view.plan_tables import plan_clock, slots_over_time
@@ -32,11 +34,13 @@ def draw_packing(
     axes: Any = None,
     until: float | None = None,
     colors_of: Plan | None = None,
+    bound: float | None = None,
 ) -> Any:
     """Draw a plan's schedule into ``axes`` or a figure of its own. O(P log P) for P pieces.
 
     ``until`` is the right end of the time axis [s]; ``colors_of`` is another plan of the same jobs, whose order
-    the colours follow. More than 200 jobs are drawn in groups."""
+    the colours follow; ``bound`` is told in place of the plan's lower bound. More than 200 jobs are drawn in
+    groups."""
     axes = new_figure(9.0, 5.0).subplots() if axes is None else axes
     end = float(np.max(plan.pieces["end"], initial=plan.now)) if until is None else until
     span = max(end - plan.now, 1e-9 * max(1.0, abs(plan.now))) or 1.0
@@ -59,7 +63,7 @@ def draw_packing(
     if not few:
         _draw_scale(axes, colors_of or plan)
     keys += _draw_deadlines(axes, plan, clock)
-    where, anchor = ("upper left", (1.0, 1.0)) if few else ("upper right", (1.0, -0.09))
+    where, anchor = ("upper left", (1.0, 1.0)) if few else ("upper right", (1.0, -0.13))
     look = {"fontsize": 7, "frameon": False, "ncols": 1 if few else 2}
     legend = axes.legend(handles=keys, loc=where, bbox_to_anchor=anchor, **look)
     for text in legend.get_texts():
@@ -68,28 +72,40 @@ def draw_packing(
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title_of(plan), loc="left", fontsize=10)
+    axes.set_title(title_of(plan, bound), loc="left", fontsize=10)
     return axes.figure
 
 
 @picture
 def draw_packings(plans: Sequence[Plan]) -> Any:
-    """Several plans of the same jobs below each other, with one time axis and the first's colours."""
-    figure = new_figure(9.0, 3.2 * len(plans) + 0.6)
+    """Several plans of the same jobs below each other, with one time axis, the first's colours, and one lower
+    bound."""
+    figure = new_figure(9.0, 2.4 * len(plans) + 0.4)
     until = max(float(np.max(plan.pieces["end"], initial=plan.now)) for plan in plans)
     rows = figure.subplots(len(plans), 1, squeeze=False)[:, 0]
+    bound = common_bound(plans)
     for axes, plan in zip(rows, plans, strict=True):
-        draw_packing(plan, axes=axes, until=until, colors_of=plans[0])
+        draw_packing(plan, axes=axes, until=until, colors_of=plans[0], bound=bound)
         if axes is not rows[-1]:
             axes.set_xlabel("")
+            axes.tick_params(labelbottom=False)
     return figure
 
 
-def title_of(plan: Plan | FlowPlan) -> str:
+def common_bound(plans: Sequence[Plan]) -> float:
+    """The best lower bound that holds for all plans of the same jobs: if some policies ignore the jobs'
+    minima, only their bounds do."""
+    free = [plan for plan in plans if policy_of("jobs", plan.policy).ignores_minima]
+    binding = free if free and plans[0].jobs.min_slots.any() else plans
+    return max(plan.lower_bound for plan in binding)
+
+
+def title_of(plan: Plan | FlowPlan, bound: float | None = None) -> str:
     what = counted(len(plan.order), "flow" if isinstance(plan, FlowPlan) else "job")
+    bound = plan.lower_bound if bound is None else bound
     return (
         f"{plan.policy.upper()}, {plan.objective.replace(':', ' of ')}: {number(plan.value)}, lower bound "
-        f"{number(plan.lower_bound)}, gap {percent(plan.gap)} "
+        f"{number(bound)}, gap {percent(relative_gap(plan.value, bound))} "
         f"({what}, {counted(plan.capacity, 'slot')})"
     )
 
