@@ -110,7 +110,9 @@ def test_commands(engine, tmp_path):
     streams = [str(tmp_path / name) for name in ("out", "err")]
     engine.start(
         [
-            Task("good", ["sh", "-c", script], {"PLACE": "here"}, str(tmp_path), *streams, bundle=1),
+            Task(
+                "good", ["sh", "-c", script], {"PLACE": "here"}, str(tmp_path), *streams, bundle=1
+            ),
             Task("bad", ["sh", "-c", "exit 3"], bundle=2),
             Task("late", ["sleep", "60"], seconds=0.3, bundle=3),
             Task("none", ["/no/such/command"], bundle=4),
