@@ -39,7 +39,7 @@ INSIDE = {
     "live": (
         ("protocol", "guard", "own_files", "journal_rows", "resources", "conditions"),
         ("shell_text", "templates", "jobs_file", "task_outcome"),
-        ("history", "journal_file", "journal", "packs", "output"),
+        ("journal_file", "journal", "packs", "output"),
         ("ledger", "decider"),
         ("futures", "engines", "machine", "backups"),
         ("loop", "slurm", "spark"),

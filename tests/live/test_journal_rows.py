@@ -213,7 +213,10 @@ def test_what_predicts_ends_no_run(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("history of programs failed, the run goes on") == 1
     with Journal(path, write=False) as journal:
-        assert journal.history() == {"format": 1}  # another version may know what it is
+        with pytest.raises(ValueError, match="not a mapping with format"):
+            journal.history()
+        (kept,) = journal._do("select learnt from history").fetchone()
+        assert kept == '{"format": 1}'  # another version may know what it is
     told = run(tmp_path, "run", "--dry-run", "--job", "a", "true", input="1\n2\n")
     assert told.returncode == 0
     assert "history" in told.stderr

@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
-from malleable.cli.run_command import _interrupts
 from malleable.cli.run_screen import ProgressLine, Screen
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
-from malleable.cli.terminal import adder
+from malleable.cli.terminal import adder, interrupts_heard
 from malleable.cluster.events import cluster_header
 from malleable.cluster.nodes import read_cluster
 from malleable.live.decider import SchedulerDecider
 from malleable.live.guard import Guard
-from malleable.live.history import known_history
 from malleable.live.journal import Journal
 from malleable.live.journal_file import take_lock
 from malleable.live.own_files import OURS, own_folder
@@ -100,7 +98,8 @@ def _places(asked: argparse.Namespace) -> PlaceDeciders:
     if Path(asked.journal).exists():
         with Journal(asked.journal, write=False) as journal:
             guard = Guard(lambda text: note(text, grave=True))
-            made = partial(made, history=known_history(journal, guard))
+            history = guard("the history of programs", journal.history)
+            made = partial(made, history=history)
     if not asked.record:
         return PlaceDeciders(lambda place: made())
     names = chain([asked.record], repeat(""))  # record the first place only
@@ -137,7 +136,7 @@ def _first(engine: Slurm) -> Look:
 def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs: Outputs) -> int:
     # Make changes until the end, and set them back; ``places`` decides for each partition.
     alone = _only_governor(Path.home() / OURS)
-    with _interrupts() as interrupts, alone, Journal(asked.journal) as journal:
+    with interrupts_heard() as interrupts, alone, Journal(asked.journal) as journal:
         screen = Screen(watched(sys.stderr))
         governor, look = _begun(asked, engine, places, journal, ProgressLine(screen))
         said: dict[str, str] = {}

@@ -10,7 +10,6 @@ import re
 import shlex
 import signal
 import sys
-import types
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
@@ -31,7 +30,7 @@ from malleable.cli.run_screen import (
 )
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
-from malleable.cli.terminal import adder, duration, size
+from malleable.cli.terminal import Interrupts, adder, duration, interrupts_heard, size
 from malleable.files.writing import check_targets
 from malleable.live import engines
 from malleable.live.conditions import Conditions
@@ -40,7 +39,6 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process.local import Local
 from malleable.live.failures import failures
 from malleable.live.guard import Guard
-from malleable.live.history import known_history
 from malleable.live.jobs_file import (
     Job,
     check_fits,
@@ -378,7 +376,8 @@ def _show_plan(
     place = {job.name: row for row, job in enumerate(jobs)}
     known = Journal(journal, write=False) if Path(journal).exists() else None
     with known or nullcontext():
-        history = known_history(known, Guard(lambda text: note(text, grave=True)))
+        guard = Guard(lambda text: note(text, grave=True))
+        history = known and guard("the history of programs", known.history)
     coming = {}
     for row, job in enumerate(jobs):
         after = [place[name] for name in job.after]
@@ -403,32 +402,6 @@ def _decider(
         machine = processors()
         options |= {"machine": machine, "processors": "own" if slots <= machine else "beyond"}
     return SchedulerDecider(slots, how[1], how[0], capacity, **options)
-
-
-class _Interrupts:
-    """Ctrl-C and SIGTERM: the first sets ``heard``, the second raises KeyboardInterrupt."""
-
-    heard = False
-
-    def __call__(self, number: int, frame: types.FrameType | None) -> None:
-        if self.heard:
-            raise KeyboardInterrupt
-        self.heard = True
-
-
-@contextmanager
-def _interrupts() -> Iterator[_Interrupts]:
-    heard = _Interrupts()
-    before = {
-        which: signal.signal(which, heard)
-        for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(which) is not signal.SIG_IGN
-    }
-    try:
-        yield heard
-    finally:
-        for which, handler in before.items():
-            signal.signal(which, handler)
 
 
 @contextmanager
@@ -475,11 +448,11 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
     run = begun.run
     engine = _engine(asked.engine, run.slots)
     halted, wanted = False, Wanted()
-    with _interrupts() as interrupts, _progress(begun, asked, wanted) as progress:
+    with interrupts_heard() as interrupts, _progress(begun, asked, wanted) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard, "resources": things}
         load = math.inf if asked.max_load is None else asked.max_load
         how["conditions"] = Conditions(float(asked.free or 0), load, asked.delay or 0.0)
-        history = known_history(begun.journal, begun.guard)
+        history = begun.guard("the history of programs", begun.journal.history)
         of_run = run.objective, run.policy
         decider = _decider(run.slots, of_run, asked.holds, not asked.engine, history=history)
         decider.guard = begun.guard
@@ -543,7 +516,7 @@ def _loop_to_its_end(
     return loop.draining and not loop.finished and not ended()
 
 
-def _stop(loop: Loop, interrupts: _Interrupts) -> int:
+def _stop(loop: Loop, interrupts: Interrupts) -> int:
     # End running tasks; returns how many processes would not end.
     if loop.finished:
         interrupts.heard = True  # no task needs to be ended any more

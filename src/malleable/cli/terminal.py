@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,6 +92,32 @@ def warnings_as_notes() -> Iterator[None]:
         yield
     for text in dict.fromkeys(str(warning.message) for warning in told):
         note(text)
+
+
+class Interrupts:
+    """Ctrl-C and SIGTERM: the first sets ``heard``, the second raises KeyboardInterrupt."""
+
+    heard = False
+
+    def __call__(self, number: int, frame: types.FrameType | None) -> None:
+        if self.heard:
+            raise KeyboardInterrupt
+        self.heard = True
+
+
+@contextmanager
+def interrupts_heard() -> Iterator[Interrupts]:
+    heard = Interrupts()
+    before = {
+        which: signal.signal(which, heard)
+        for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(which) is not signal.SIG_IGN
+    }
+    try:
+        yield heard
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)
 
 
 def _argument(parse: Callable[[str], Result]) -> Callable[[str], Result]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 
 from malleable.cli.status_command import journal_arguments
 from malleable.cli.streams import console, quiet, ready
-from malleable.cli.terminal import adder
+from malleable.cli.terminal import adder, interrupts_heard
 from malleable.live.journal import Journal
 from malleable.live.status import RunStatus, run_status
 from malleable.view.live import status_table
@@ -56,25 +55,14 @@ def run(asked: argparse.Namespace) -> int:
     """
     if not _LEAST <= asked.every <= _MOST:
         asked.usage(f"--every {asked.every:g}: expected seconds, {_LEAST:g} to {_MOST:g}")
-    pressed: list[int] = []
-
-    def press(number: int, frame: object) -> None:
-        if pressed:
-            raise KeyboardInterrupt
-        pressed.append(number)  # not while a line is drawn
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        with _view() as show:
-            while not pressed:
-                with Journal(asked.journal, write=False) as journal:
-                    status = run_status(journal, asked.number)
-                show(status)
-                if status.status != "running":
-                    return 0
-                until = time.monotonic() + asked.every
-                while not pressed and (left := until - time.monotonic()) > 0.0:
-                    time.sleep(min(left, _HEARD))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with interrupts_heard() as interrupts, _view() as show:  # none while a line is drawn
+        while not interrupts.heard:
+            with Journal(asked.journal, write=False) as journal:
+                status = run_status(journal, asked.number)
+            show(status)
+            if status.status != "running":
+                return 0
+            until = time.monotonic() + asked.every
+            while not interrupts.heard and (left := until - time.monotonic()) > 0.0:
+                time.sleep(min(left, _HEARD))
     raise KeyboardInterrupt

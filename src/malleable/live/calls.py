@@ -26,7 +26,6 @@ from typing import Any, TypeAlias, cast
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.remote import Call, Packing, worded
 from malleable.live.futures import Future
-from malleable.live.history import keep_history
 from malleable.live.journal import ExpectedEnd, JobRow, Journal
 from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
@@ -508,7 +507,7 @@ class CallRun:
             whole = all(work.failed == 0 and work.tasks >= work.known for work in self.loop.jobs)
             status = "done" if finished and whole and not self.broken else "stopped"
             with contextlib.suppress(Exception):  # what was learnt cannot end a run
-                keep_history(self.journal, self._decider.history(self.loop.now))
+                self.journal.learn(self._decider.history(self.loop.now))
             self.journal.record(self.number, self.loop.now, status=status)
             self.journal.commit()
 

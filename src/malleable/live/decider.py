@@ -347,13 +347,8 @@ class SchedulerDecider:
         steps = sum(min(tasks, 8.0 * self._slots * math.log1p(tasks)) for tasks in left)
         draws = max(_LEAST_DRAWS, min(_DRAWS, int(_DRAWN / max(1.0, steps))))
         ends = scheduler.expected_ends(draws=draws)
-        times = dict(
-            zip(
-                ends["ids"].tolist(),
-                zip(*(ends[k].tolist() for k in _TIMES), strict=True),
-                strict=True,
-            )
-        )
+        columns = zip(*(ends[name].tolist() for name in _TIMES), strict=True)
+        times = {number: own for number, *own in columns}
         known = _seconds(scheduler, list(ids.values()))
         found = {}
         for (row, number), seconds, spread in zip(ids.items(), *known, strict=True):
@@ -499,8 +494,8 @@ def _fit(work: JobState, free: Mapping[str, float]) -> int:
     return int(min(most, default=MOST_SLOTS)) if work.needs else MOST_SLOTS
 
 
-# Columns of expected ends: the median, and times before and after which few ends come.
-_TIMES = ("at", "early", "late")
+# Columns of expected ends: jobs, the median, and times before and after which few ends come.
+_TIMES = ("ids", "at", "early", "late")
 
 
 def _seconds(scheduler: Scheduler, ids: Sequence[int]) -> tuple[list[float], list[float]]:

@@ -23,7 +23,6 @@ from malleable.live.calls import CallJob, CallRun
 from malleable.live.decider import SchedulerDecider
 from malleable.live.futures import Future
 from malleable.live.guard import Guard
-from malleable.live.history import known_history
 from malleable.live.jobs_file import checked_settings
 from malleable.live.journal import ExpectedEnd, Journal
 from malleable.live.machine import processors
@@ -289,8 +288,8 @@ class Executor(futures.Executor):
         made = partial(SchedulerDecider, max(1, self._slots), policy, objective, capacity)
         made()  # refuses unknown policies and options
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
-        # a history that cannot be used is logged as a warning
-        history = known_history(self._journal, Guard(_log.warning))
+        known = self._journal.history if self._journal else lambda: None
+        history = Guard(_log.warning)("the history of programs", known)
         self._decider = made(history=history, **self._processors())
         self._resume = resume
         self._lock = threading.Lock()

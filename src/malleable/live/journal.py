@@ -323,14 +323,22 @@ class Journal(JournalFile):
     # History.
 
     def history(self) -> dict[str, Any] | None:
-        """What runs have learnt of programs, as `malleable.Scheduler.history`; None: nothing."""
+        """What runs have learnt of programs, as `malleable.Scheduler.history`; None: nothing. ValueError if a
+        scheduler cannot read it."""
+        from malleable.cluster.history import (
+            read_history,  # most readers of a journal need no scheduler
+        )
+
         with telling(self.path):
             found: dict[str, Any] | None = None
             for (learnt,) in self._each("select learnt from history"):
                 found = json.loads(learnt)
+                read_history(found or {})
             return found
 
     def learn(self, history: Mapping[str, Any]) -> None:
+        """Replace the history; ValueError, and nothing lost, if the old one cannot be read."""
+        self.history()
         self._do("insert or replace into history values (0, ?)", json.dumps(history))
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from malleable.live.guard import Guard
-from malleable.live.history import keep_history
 from malleable.live.jobs_file import parents_first
 from malleable.live.journal import Attempt, Decided, ExpectedEnd, JobRow, Journal, RunningTasks
 from malleable.live.journal_rows import WORDS
@@ -378,7 +377,7 @@ class Ledger:
         def learn() -> None:
             learnt = history()
             if learnt is not None:
-                keep_history(journal, learnt)
+                journal.learn(learnt)
 
         self.record()
         self.guard("the history of programs", learn)

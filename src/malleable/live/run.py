@@ -17,7 +17,6 @@ from typing import Any
 from malleable.live.decider import SchedulerDecider
 from malleable.live.failures import Failure, failure, recalled_jobs, skipped
 from malleable.live.guard import Guard
-from malleable.live.history import keep_history
 from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
 from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.ledger import JobState
@@ -320,7 +319,7 @@ class CommandRun:
         """Keep what the run has learnt of its programs for other runs; nothing starts any more."""
 
         def learn() -> None:
-            keep_history(self.journal, decider.history(loop.now))
+            self.journal.learn(decider.history(loop.now))
             self.journal.commit()
 
         self.guard("the history of programs", learn)

@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Dask", "HyperQueue", "Ray"]
 
-_HOMES = {
-    "Dask": "malleable.live.engines.dask",
-    "HyperQueue": "malleable.live.engines.hyperqueue",
-    "Ray": "malleable.live.engines.ray",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'malleable.live.engines' has no attribute {name!r}")
-    return globals().setdefault(name, getattr(importlib.import_module(_HOMES[name]), name))
+    home = importlib.import_module(f"{__name__}.{name.lower()}")
+    return globals().setdefault(name, getattr(home, name))

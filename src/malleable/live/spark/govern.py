@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.guard import Guard
-from malleable.live.history import known_history
 from malleable.live.jobs_file import checked_settings
 from malleable.live.journal import Journal
 from malleable.live.spark.context import Context
@@ -293,7 +292,8 @@ def govern_spark(
     spark.claim(f"process {os.getpid()}")
     try:
         kept = None if journal is None else Journal(Path(journal))
-        decider = made(history=known_history(kept, Guard(_log.warning)))
+        known = kept.history if kept else lambda: None
+        decider = made(history=Guard(_log.warning)("the history of programs", known))
         run = kept.begin(1, objective, policy, kind="stages") if kept else 0
     except BaseException:
         spark.release()

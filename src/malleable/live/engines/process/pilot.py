@@ -150,7 +150,9 @@ def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
                     while left and found[1] == current:
                         tell("returned", left.pop()[0])
                     if found == ("kill", current, runs):
-                        end_below()
+                        from malleable.live.engines.process.supervisor import kill_below
+
+                        kill_below(os.getpid())
                         os._exit(1)
             inbox.put(None)
         except (EOFError, OSError):
@@ -174,15 +176,6 @@ def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
             with changing:
                 runs = -1
         work = inbox.get()
-
-
-def end_below() -> None:
-    # Kill all processes that this one has started.
-    from malleable.live.engines.process.supervisor import descendants, ended_children, kill_all
-
-    kill_all(
-        lambda: descendants(os.getpid()), lambda: [os.waitpid(pid, 0) for pid in ended_children()]
-    )
 
 
 def main(host: str, port: str) -> None:

@@ -13,8 +13,8 @@ gets SIGTERM, and SIGKILL after ``GRACE`` seconds. Commands beyond the slots wai
 loop is told every ``PAUSE`` seconds only.
 """
 
-# ruff: noqa: PTH109, PTH120, PTH123, PTH208, SIM105
-# pathlib and contextlib take longer to import than everything else here.
+# ruff: noqa: PTH109, PTH110, PTH120, PTH123, PTH208
+# pathlib takes longer to import than everything else here.
 from __future__ import annotations
 
 import ctypes
@@ -29,6 +29,7 @@ import socket
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or __name__ != "__main__":
@@ -85,16 +86,6 @@ class _Children:
         return [int(word) for word in found.split()]
 
 
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
 def processes() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
@@ -122,14 +113,11 @@ def descendants(root: int) -> list[int]:
 
 def mark_of(pid: int) -> tuple[str, str]:
     """Token of the supervisor and key of the command that a process belongs to; empty if none."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            for entry in file.read().split(b"\0"):
-                if entry.startswith(MARK + b"="):
-                    token, _, key = os.fsdecode(entry.partition(b"=")[2]).partition(":")
-                    return token, key
-    except OSError:
-        pass
+    with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+        for entry in file.read().split(b"\0"):
+            if entry.startswith(MARK + b"="):
+                token, _, key = os.fsdecode(entry.partition(b"=")[2]).partition(":")
+                return token, key
     return "", ""
 
 
@@ -141,10 +129,9 @@ def session_of(pid: int) -> int:
 
 
 def send_signal(pid: int, number: int) -> None:
-    try:
+    # it may have ended, or its number belong to another process
+    with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass  # it has ended, or its number belongs to another process
 
 
 def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda: None) -> int:
@@ -160,6 +147,11 @@ def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda:
         time.sleep(0.005)
         reap()
     return len(left)
+
+
+def kill_below(root: int) -> None:
+    # Kill all that a process, this one or the parent of its children, has started, and wait for it.
+    kill_all(lambda: descendants(root), lambda: [os.waitpid(pid, 0) for pid in ended_children()])
 
 
 def kill_tree(root: int) -> None:
@@ -321,7 +313,7 @@ class Supervisor:
                 continue
             token, key = mark_of(pid)
             session = session_of(pid)
-            of_ended = session in ended and not _is_there(session)
+            of_ended = session in ended and not os.path.exists(f"/proc/{session}")
             if of_ended:
                 # more orphans of the session may appear when this process is gone
                 self.over.add(session)
@@ -418,10 +410,8 @@ def main(descriptor: int, slots: int, token: str) -> None:
                 raise
         finally:
             supervisor.stop(0.0)
-            try:
+            with suppress(OSError):  # the reader is gone
                 supervisor.tell()
-            except OSError:
-                pass  # the reader is gone
 
 
 if __name__ == "__main__":

@@ -33,9 +33,8 @@ from typing import Any
 from malleable.live.engines.process.child import HEARD, Frames, framed
 from malleable.live.engines.process.supervisor import (
     become_reaper,
-    descendants,
     ended_children,
-    kill_all,
+    kill_below,
     kill_tree,
 )
 from malleable.live.engines.remote import leave, outcome_of
@@ -202,11 +201,6 @@ class Keeper:
         with suppress(OSError):
             self._control.send(ENDED.pack(number, process.exitcode))
 
-    def end(self) -> None:
-        kill_all(
-            lambda: descendants(self._pid), lambda: [os.waitpid(pid, 0) for pid in ended_children()]
-        )
-
 
 def keep(control: socket.socket, unused: Sequence[int], parent: int, *how: Any) -> None:
     """Start workers until the pool is gone. ``unused``: descriptors that the fork copied; ``how``: calls after
@@ -223,5 +217,5 @@ def keep(control: socket.socket, unused: Sequence[int], parent: int, *how: Any) 
         pass  # the pool is gone
     finally:
         if os.getpid() == keeper._pid:
-            keeper.end()
+            kill_below(keeper._pid)
             os._exit(0)
