@@ -14,11 +14,6 @@
 namespace malleable::bindings {
 namespace {
 
-template <typename T>
-std::span<const T> view_of(const std::optional<Array<T>>& array) {
-  return array ? view(*array) : std::span<const T>();
-}
-
 Integers rising(std::int64_t first, std::size_t count) {
   std::vector<std::int64_t> ids(count);
   for (std::size_t k = 0; k < count; ++k) ids[k] = first + static_cast<std::int64_t>(k);
@@ -36,12 +31,11 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
   using BoundEpoch::BoundEpoch;
 
   // (ids of flows, ids of jobs)
-  py::tuple add(const Flows& flows, const Array<std::uint8_t>& kind,
-                const std::optional<Integers>& tasks, const std::optional<Integers>& continues,
-                std::vector<std::string> name, bool dated, const std::optional<Integers>& program) {
+  py::tuple add(const Flows& flows, const Array<std::uint8_t>& kind, std::vector<std::string> name,
+                bool dated, const std::optional<Integers>& program) {
     const std::vector<Kind> kinds = kinds_of(kind);
-    FlowTable::Additions added{flows,           kinds, view_of(tasks),  view_of(continues),
-                               std::move(name), dated, view_of(program)};
+    FlowTable::Additions added{flows, kinds, std::move(name), dated};
+    if (program) added.program = view(*program);
     const auto ids = exclusively([&] { return epoch_.add(std::move(added)); });
     return py::make_tuple(rising(ids.first_flow, flows.view().flows()),
                           rising(ids.first_job, flows.view().jobs()));
@@ -64,10 +58,6 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
   py::array_t<double> rates(std::int64_t program, std::int64_t most) const {
     const UseGuard turn(busy_);
     return to_numpy(epoch_.rates_of(program, most));
-  }
-
-  void set_task_work(double task_work) {
-    exclusively([&] { epoch_.set_task_work(task_work); });
   }
 
   // (version, ids, slots, changed, ready, ended, order, overloaded)
@@ -103,27 +93,23 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
 
 void bind_flow_epoch(py::module_& module) {
   bind_loop<PyFlowEpoch>(module)
-      .def(py::init([](std::int64_t slots, double task_work, bool is_max, const std::string& policy,
-                       std::optional<std::uint64_t> effort, double hysteresis,
-                       double ready_fraction, double period) {
+      .def(py::init([](std::int64_t slots, bool is_max, const std::string& policy,
+                       std::optional<std::uint64_t> effort, double hysteresis, double period) {
              FlowEpochOptions options{.aggregate = aggregate_of(is_max),
                                       .effort = effort,
                                       .hysteresis = hysteresis,
-                                      .ready_fraction = ready_fraction,
                                       .period = period};
              options.take_policy(policy);
-             return std::make_unique<PyFlowEpoch>(slots, task_work, options);
+             return std::make_unique<PyFlowEpoch>(slots, options);
            }),
-           py::arg("slots"), py::arg("task_work"), py::arg("is_max"), py::arg("policy"),
-           py::arg("effort"), py::arg("hysteresis"), py::arg("ready_fraction"), py::arg("period"))
+           py::arg("slots"), py::arg("is_max"), py::arg("policy"), py::arg("effort"),
+           py::arg("hysteresis"), py::arg("period"))
       .def("set_penalty", &PyFlowEpoch::set_penalty, py::arg("address"))
-      .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(),
-           py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"),
+      .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(), py::arg("name"),
            py::arg("dated"), py::arg("program").noconvert())
       .def("rates", &PyFlowEpoch::rates, py::arg("program"), py::arg("most"))
       .def("update", &PyFlowEpoch::update, py::arg("ids"), py::arg("flows"), py::arg("columns"))
       .def("remove", &PyFlowEpoch::remove, py::arg("ids"), py::arg("flows"))
-      .def("set_task_work", &PyFlowEpoch::set_task_work, py::arg("task_work"))
       .def("plan", &PyFlowEpoch::plan, py::arg("version"));
 }
 

@@ -39,19 +39,10 @@ struct Sequence {
     const bool bad = bytes.astray(24) && spoil(bytes, table);
     if (!bad && !find_cycle(table.view()).empty()) return;
     const std::vector<Kind> kinds{kind};
-    Ids continues(table.work.size(), -1), tasks(table.work.size(), 0);
-    std::set<std::int64_t> taken;
-    for (std::size_t i = 0; !bad && i < table.work.size(); ++i) {
-      const auto first = table.parent_offset[i];
-      if (bytes.chance(64)) tasks[i] = bytes.integer(0, 9);
-      if (first == table.parent_offset[i + 1] || !bytes.chance(128)) continue;
-      const std::int64_t above = table.parent[static_cast<std::size_t>(first)];
-      if (taken.insert(above).second) continues[i] = above;
-    }
     FlowEpoch::Ids ids{0, 0}, same{0, 0};
     if (!both(epoch, twin, bad, [&](FlowEpoch& e) {
           const Flows flows{FlowColumns(table)};
-          (&e == &epoch ? ids : same) = e.add({flows, kinds, tasks, continues, {}});
+          (&e == &epoch ? ids : same) = e.add({flows, kinds});
         })) {
       return;
     }
@@ -85,9 +76,8 @@ struct Sequence {
       work[0] = bytes.wrong_left(kWork);
       bad = true;
     }
-    if (!both(epoch, twin, bad, [&](FlowEpoch& e) {
-          e.update(ids, {}, {work, {}, most, {}, {}, {}, speedup.view()});
-        })) {
+    if (!both(epoch, twin, bad,
+              [&](FlowEpoch& e) { e.update(ids, {}, {work, most, {}, {}, {}, speedup.view()}); })) {
       return;
     }
     for (std::size_t k = 0; k < most.size(); ++k) jobs[ids[k]].most = most[k];
@@ -161,7 +151,7 @@ struct Sequence {
          {&Sequence::add, &Sequence::add, &Sequence::update, &Sequence::finish, &Sequence::remove,
           &Sequence::decide, &Sequence::decide, &Sequence::decide},
          24, [&] { CHECK_EQUAL(epoch.open_jobs(), jobs.size()); });
-    FlowEpoch copy(1, 1.0, {});
+    FlowEpoch copy(1, {});
     load_copy("flow epoch", epoch, copy);
     const double at = std::fmax(now, 0.0);
     copy.decide(at);
@@ -177,12 +167,9 @@ void fuzz(Bytes bytes) {
   options.baseline = bytes.pick(kBaselines);
   options.aggregate = bytes.chance(80) ? Aggregate::kMax : Aggregate::kSum;
   if (bytes.chance(48)) options.hysteresis = bytes.amount(kWeight);
-  if (bytes.chance(100)) options.ready_fraction = bytes.unit();
   if (bytes.chance(24)) options.effort = static_cast<std::uint64_t>(bytes.integer(0, 3));
   const std::int64_t slots = bytes.slots();
-  Sequence{
-      bytes, FlowEpoch(slots, 1.0, options), FlowEpoch(slots, 1.0, options), slots, -kLatest, {},
-      {}}
+  Sequence{bytes, FlowEpoch(slots, options), FlowEpoch(slots, options), slots, -kLatest, {}, {}}
       .run();
 }
 

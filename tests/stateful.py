@@ -91,35 +91,29 @@ def epoch_step(epoch, memory, rng):
 
 
 def flow_table(rng, now):
-    flows, continues = [], []
+    flows = []
     for _ in range(int(rng.integers(1, 4))):
         jobs = [{"name": "a", "work": float(rng.integers(0, 9))}]
         jobs += [{"name": "b", "work": float(rng.integers(1, 9)), "max_slots": 3, "after": ["a"]}]
         if rng.random() < 0.5:
             jobs += [{"name": "c", "work": 2.0, "after": ["a", "b"]}]
-        base = len(continues)
-        continues += [-1, base, -1][: len(jobs)]
         flows.append(jobs)
-    table = mb.Flows(
+    return mb.Flows(
         flows,
         arrival=now + rng.integers(0, 2, len(flows)),
         weight=rng.integers(1, 4, len(flows)),
         deadline=now + rng.uniform(1, 30, len(flows)),
     )
-    return table, continues
 
 
 def flow_step(epoch, memory, rng):
     memory["now"] += float(rng.uniform(0, 1))
     now, ids = memory["now"], memory["ids"]
-    call = rng.integers(8)
+    call = rng.integers(6)
     if call == 0 or len(ids) < 3:
-        table, continues = flow_table(rng, now)
-        tasks = rng.integers(0, 3, len(table.work))
+        table = flow_table(rng, now)
         kinds = rng.choice(["response", "tardiness", "stretch"], len(table)).tolist()
-        new = epoch.add(
-            table, tasks=tasks, continues=continues, kind=kinds if rng.random() < 0.5 else None
-        )
+        new = epoch.add(table, kind=kinds if rng.random() < 0.5 else None)
         memory["ids"] += new.jobs.tolist()
         memory.setdefault("flows", []).append(
             (new.flows.tolist(), new.jobs.tolist(), table.flow.tolist())
@@ -134,10 +128,7 @@ def flow_step(epoch, memory, rng):
         epoch.finish(gone)
         memory["ids"] = [k for k in ids if k not in gone]
         return len(epoch)
-    if call == 3:
-        epoch.set_task_work(float(rng.uniform(0.5, 3)))
-        return len(epoch)
-    if call == 4 and memory["flows"]:
+    if call == 3 and memory["flows"]:
         flows, jobs, flow = memory["flows"][int(rng.integers(len(memory["flows"])))]
         there = [job in memory["ids"] for job in jobs]
         whole = flows[flow[there.index(True)]] if any(there) else None
@@ -153,9 +144,6 @@ def flow_step(epoch, memory, rng):
             epoch.remove(flows=[whole])
             gone = [j for j, f in zip(jobs, flow, strict=True) if flows[f] == whole]
             memory["ids"] = [k for k in ids if k not in gone]
-        return len(epoch)
-    if call == 5:
-        epoch.update(ids[:2], tasks=rng.integers(0, 4, len(ids[:2])))
         return len(epoch)
     decision = epoch.decide(now, slots=int(rng.integers(1, 12)) if rng.random() < 0.3 else None)
     plan = decision.plan()
@@ -302,7 +290,6 @@ KINDS = [
     Kind("flow", lambda: mb.FlowEpoch(6, "sum:stretch", hysteresis=0.2, effort=5), flow_step),
     Kind("flow-order", lambda: mb.FlowEpoch(6, "max:stretch", hysteresis=0.2), flow_step),
     Kind("flow-fifo", lambda: mb.FlowEpoch(6, "sum:tardiness", "fifo"), flow_step),
-    Kind("flow-phases", lambda: mb.FlowEpoch(6, ready_fraction=0.3), flow_step),
     Kind("flow-fair", lambda: mb.FlowEpoch(6, policy="fair"), flow_step),
     *(
         Kind(f"tandem-{policy}", lambda p=policy: mb.TandemEpoch((4, 3), p), tandem_step)

@@ -50,7 +50,7 @@ def test_epochs_of_other_options_differ():
     assert mb.Epoch(4) != mb.Epoch(4, "max:response")
     assert mb.SlottedEpoch(4) != mb.SlottedEpoch(4, "srpt")
     assert mb.TandemEpoch((1, 1)) != mb.TandemEpoch((2, 1))
-    assert mb.FlowEpoch(4) != mb.FlowEpoch(4, task_work=2.0)
+    assert mb.FlowEpoch(4) != mb.FlowEpoch(4, hysteresis=0.1)
     cluster = {"node": [{"slots": 2}]}
     assert mb.Scheduler(cluster, "adaptive-literal") != mb.Scheduler(
         cluster, mb.AdaptiveLiteral(patience=2.0)

@@ -100,22 +100,18 @@ CALLS = {
         {"flows": mb.Flows([[{"name": "a", "work": 1}, {"work": 2, "after": ["a"]}]])},
         {
             "flows": [3, None, [[{"work": 1}]], mb.Jobs([1.0])],
-            "tasks": [*COUNTS, [[1], [2]]],
-            "continues": [*NUMBERS, *FRACTIONS, [1.0, -1.0], [0, 0], [-1, 1], [-2, -1], [1, -1]],
         },
     ),
     (mb.FlowEpoch, "rates"): (
         {"program": 1, "most": 4},
         {"program": ["x", None, -1, 1.5, NAN], "most": ["x", None, 0, -1, 1.5, NAN, 2**70]},
     ),
-    (mb.FlowEpoch, "set_task_work"): ({"task_work": 2.0}, {"task_work": [*TIME, 0.0, -1.0, 1e308]}),
     (mb.FlowEpoch, "update"): (
         {"ids": two},
         {
             "ids": IDS,
             "work": AMOUNTS,
             "max_slots": LIMITS,
-            "tasks": COUNTS,
             "flows": [99, -1, 1.5, "x", [1, 1]],
         },
     ),
@@ -195,8 +191,8 @@ def used(cls):
     kept, memory, rng = kind.start(11, steps=25)
     if cls is mb.FlowEpoch:
         kept, memory, rng = kind.make(), {"ids": []}, np.random.default_rng(1)
-        memory["ids"] = kept.add(flow_table(rng, 0.0)[0], tasks=None).jobs.tolist()
-        memory["ids"] += kept.add(mb.Flows([[{"work": 0}]] * 3), tasks=[2, 2, 2]).jobs.tolist()
+        memory["ids"] = kept.add(flow_table(rng, 0.0)).jobs.tolist()
+        memory["ids"] += kept.add(mb.Flows([[{"work": 2}]] * 3)).jobs.tolist()
         kept.decide(1.0)
         kept.finish(memory["ids"][:1])
         del memory["ids"][0]

@@ -101,7 +101,7 @@ def epoch(**options):
 
 def flow_epoch():
     made = mb.FlowEpoch(4)
-    made.add(mb.Flows.from_arrays([0, 2], [1.0, 2.0], [0, 0, 0], []), tasks=[3, 0])
+    made.add(mb.Flows.from_arrays([0, 2], [1.0, 2.0], [0, 0, 0], []))
     return made
 
 
@@ -140,9 +140,7 @@ NUMBERS = {
     "Epoch.deadline": ("deadline", lambda x: epoch().update([0, 1], deadline=[1.0, x])),
     "Epoch.now": ("now", lambda x: epoch().decide(x)),
     "Epoch.slots": ("slots", lambda x: epoch().decide(0.0, slots=x)),
-    "FlowEpoch.task_work": ("task_work", lambda x: mb.FlowEpoch(4, task_work=x)),
     "FlowEpoch.hysteresis": ("hysteresis", lambda x: mb.FlowEpoch(4, hysteresis=x)),
-    "FlowEpoch.set": ("task_work", lambda x: flow_epoch().set_task_work(x)),
     "FlowEpoch.work": ("work", lambda x: flow_epoch().update([1], work=[x])),
     "FlowEpoch.now": ("now", lambda x: flow_epoch().decide(x)),
     "TandemEpoch.map": ("map", lambda x: tandem_epoch().add([x], [1.0])),
@@ -239,10 +237,6 @@ MASKED = {
     "Epoch.update": ("work", lambda x: epoch().update([0, 1], work=x)),
     "Epoch.ids": ("ids", lambda x: epoch().remove(x.astype(int))),
     "FlowEpoch.update": ("work", lambda x: flow_epoch().update([0, 1], work=x)),
-    "FlowEpoch.tasks": (
-        "tasks",
-        lambda x: mb.FlowEpoch(3).add(mb.Flows.from_arrays([0, 2], [1, 2], [0, 0, 0], []), tasks=x),
-    ),
     "TandemEpoch": ("map", lambda x: mb.TandemEpoch((1, 1)).add(x, [1.0, 1.0])),
     "MapShuffleJobs": ("map", lambda x: MapShuffleJobs(x, 1.0)),
     "MapReduceJobs": ("map", lambda x: MapReduceJobs(x, [[1], [2]])),
@@ -256,20 +250,6 @@ def test_masked_arrays_are_refused(which):
     field, call = MASKED[which]
     with pytest.raises(ValueError, match=f"{field}.*masked"):
         call(masked())
-
-
-def test_products_are_checked_before_anything_changes():
-    made = mb.FlowEpoch(4)
-    flow = mb.Flows.from_arrays([0, 1], [1.0], [0, 0], [])
-    made.add(flow, tasks=[1e10])
-    before = made.decide(0.0).plan().flows.work.tolist()
-    with pytest.raises(ValueError, match=r"task_work = 1e\+06: the work of job 0 would be 1e\+16"):
-        made.set_task_work(1e6)
-    made.add(flow, tasks=[1])
-    assert made.decide(0.0).plan().flows.work.tolist() == [*before, 1.0]
-    with pytest.raises(ValueError, match=r"tasks\[0\] = 10{16}: with task_work = 1 that is work"):
-        made.add(flow, tasks=[1e16])
-    assert len(made) == 2
 
 
 def test_penalties_must_be_functions():

@@ -356,13 +356,6 @@ TEST(flows_that_end_are_told_once) {
   malleable_epoch* epoch = nullptr;
   CHECK(refused(malleable_epoch_new(4, &options, &epoch), "model = 'flow': expected jobs, flows"));
   options.model = "flows";
-  options.task_work = -1.0;
-  CHECK(refused(malleable_epoch_new(4, &options, &epoch), "task_work = -1"));
-  const double part = 1.5;
-  options.task_work = 0.0;
-  options.ready_fraction = &part;
-  CHECK(refused(malleable_epoch_new(4, &options, &epoch), "ready_fraction = 1.5"));
-  options.ready_fraction = nullptr;
   OK(malleable_epoch_new(4, &options, &epoch));
   std::int64_t flow = -1, jobs[2], ids[2], ended[1];
   OK(malleable_epoch_add(epoch, &flows, jobs, &flow));
@@ -374,10 +367,6 @@ TEST(flows_that_end_are_told_once) {
   decision.ended_room = 1;
   OK(malleable_epoch_decide(epoch, 0.0, nullptr, 0.0, &decision));
   CHECK(decision.rows == 2 && ready[0] == 1 && ready[1] == 0 && decision.ended_flows == 0);
-  auto changes = sized<malleable_jobs>();
-  const double task_work = -3.0;
-  changes.task_work = &task_work;
-  CHECK(refused(malleable_epoch_update(epoch, &changes, nullptr, nullptr), "task_work = -3"));
   OK(malleable_epoch_finish(epoch, 2, jobs));
   OK(malleable_epoch_decide(epoch, 1.0, nullptr, 0.0, &decision));
   CHECK(decision.rows == 0 && decision.ended_flows == 1 && ended[0] == flow);

@@ -29,7 +29,7 @@ struct Calls {
 
   void add() {
     const FlowTable table = random_flows(random, 3, 6, true);
-    malleable::FlowTable::Additions added{table.view(), {}, {}, {}, {}};
+    malleable::FlowTable::Additions added{table.view(), {}};
     const std::vector<Kind> kind{chance(random, 0.5) ? Kind::kResponse : Kind::kTardiness};
     added.kind = kind;
     const FlowEpoch::Ids ids = epoch.add(std::move(added));
@@ -63,7 +63,7 @@ struct Calls {
       open[id].work = work.back();
       open[id].most = most.back();
     }
-    epoch.update(ids, {}, {work, {}, most, {}, {}, {}});
+    epoch.update(ids, {}, {work, most, {}, {}, {}});
   }
   void finish() {
     const Ids ids = some();
@@ -98,7 +98,7 @@ struct Calls {
   void decide() {
     now += real(random, 0.0, 2.0);
     if (integer(random, 0, 3) == 0) slots = integer(random, 0, 12);
-    FlowEpoch again(1, 1.0, {});  // it computes everything again
+    FlowEpoch again(1, {});  // it computes everything again
     load_state("flow epoch", save_state("flow epoch", epoch), again);
     const FlowEpoch::Decision& made = epoch.decide(now, slots);
     const FlowEpoch::Decision& same = again.decide(now, slots);
@@ -140,7 +140,7 @@ struct Calls {
 void run(const FlowEpochOptions& options) {
   trials(7, 60, [&](Random& random) {
     const std::int64_t slots = integer(random, 1, 12);
-    Calls calls{random, FlowEpoch(slots, 1.0, options), slots, 0.0, {}, {}, {}};
+    Calls calls{random, FlowEpoch(slots, options), slots, 0.0, {}, {}, {}};
     for (int step = 0; step < 60; ++step) {
       switch (integer(random, 0, 7)) {
         case 0:
@@ -173,7 +173,7 @@ TEST(fair) { run({.baseline = FlowBaseline::kFair}); }
 
 // Rows of flows that leave are used again: the state of a loop that goes on for ever stays small.
 TEST(rows_do_not_pile_up) {
-  FlowEpoch epoch(4, 1.0, {});
+  FlowEpoch epoch(4, {});
   std::size_t most = 0;
   for (int round = 0; round < 3000; ++round) {
     FlowTable table;
@@ -181,7 +181,7 @@ TEST(rows_do_not_pile_up) {
     table.add_job(1.0, 2);
     table.add_job(1.0, 2, {0});
     const std::vector<Kind> kind{Kind::kResponse};
-    const FlowEpoch::Ids ids = epoch.add({table.view(), kind, {}, {}, {}});
+    const FlowEpoch::Ids ids = epoch.add({table.view(), kind});
     CHECK_EQUAL(ids.first_flow, round);
     CHECK_EQUAL(ids.first_job, 2 * round);
     epoch.finish(Ids{ids.first_job, ids.first_job + 1});
@@ -201,11 +201,11 @@ TEST(an_order_by_hand) {
   table.add_job(2.0, 1);
   table.add_job(1.0, 1, {1});
   const std::vector<Kind> kind{Kind::kCompletion};
-  FlowEpoch epoch(2, 1.0, {});
-  epoch.add({table.view(), kind, {}, {}, {}});
+  FlowEpoch epoch(2, {});
+  epoch.add({table.view(), kind});
   CHECK(epoch.decide(0.0).slots == (Ids{0, 1, 1, 0}));
   CHECK(epoch.decide(0.0, 4).slots == (Ids{2, 1, 1, 0}));
-  epoch.update({}, Ids{0}, {{}, {}, {}, std::vector<double>{50.0}, {}, {}});
+  epoch.update({}, Ids{0}, {{}, {}, std::vector<double>{50.0}, {}, {}});
   CHECK(epoch.decide(1.0).slots == (Ids{3, 1, 0, 0}));
 }
 

@@ -58,9 +58,6 @@ cdef extern from "malleable/malleable.h" nogil:
         const int64_t *job_offset
         const int64_t *parent_offset
         const int64_t *parent
-        const int64_t *tasks
-        const int64_t *continues
-        const double *task_work
         const double *map
         const double *shuffle
         const double *ready
@@ -130,8 +127,6 @@ cdef extern from "malleable/malleable.h" nogil:
         double hysteresis
         malleable_penalty penalty
         const char *min_mode
-        const double *ready_fraction
-        double task_work
         int64_t shuffle_slots
         int64_t idle
         double step_seconds

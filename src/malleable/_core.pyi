@@ -554,12 +554,10 @@ class FlowEpoch:
     def __init__(
         self,
         slots: int,
-        task_work: float,
         is_max: bool,
         policy: str,
         effort: int | None,
         hysteresis: float,
-        ready_fraction: float,
         period: float,
     ) -> None: ...
     @property
@@ -574,8 +572,6 @@ class FlowEpoch:
         self,
         flows: Flows,
         kind: npt.NDArray[np.uint8],
-        tasks: _Integers | None,
-        continues: _Integers | None,
         name: list[str],
         dated: bool,
         program: _Integers | None,
@@ -584,7 +580,6 @@ class FlowEpoch:
     def update(self, ids: Any, flows: Any, columns: _Columns) -> None: ...
     def finish(self, ids: Any) -> None: ...
     def remove(self, ids: Any, flows: Any) -> None: ...
-    def set_task_work(self, task_work: float) -> None: ...
     # version, ids, slots, changed, ready, ended flows, order for free slots, overloaded
     def decide(
         self, now: float, slots: int | None, period: float | None

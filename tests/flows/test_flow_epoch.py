@@ -18,12 +18,6 @@ def two_steps(work=4.0):
     )
 
 
-def two_branches():
-    return mb.Flows(
-        [[{"name": "a", "work": 1}, *({"work": 1, "name": n, "after": ["a"]} for n in "bc")]]
-    )
-
-
 def test_a_flow_runs_through():
     epoch = mb.FlowEpoch(3, "sum:response")
     ids = epoch.add(two_steps())
@@ -53,17 +47,6 @@ def test_stretch_remembers_the_size():
     assert plan.value == pytest.approx(plan.flow_completion[0] / 6.0)
 
 
-def test_guessed_work_follows_the_default_until_it_is_known():
-    epoch = mb.FlowEpoch(2, "sum:completion", task_work=3.0)
-    epoch.add(two_steps(), tasks=[4, 0])
-    assert epoch.decide(0.0).plan().flows.work.tolist() == [12.0, 2.0]
-    epoch.set_task_work(5.0)
-    assert epoch.decide(0.0).plan().flows.work.tolist() == [20.0, 2.0]
-    epoch.update([0], work=7.0)
-    epoch.set_task_work(9.0)
-    assert epoch.decide(0.0).plan().flows.work.tolist() == [7.0, 2.0]
-
-
 def test_arrivals_slots_and_removal():
     epoch = mb.FlowEpoch(4)
     epoch.add(mb.Flows([[{"work": 8}], [{"work": 8}]], arrival=[0.0, 5.0]))
@@ -82,60 +65,6 @@ def test_arrivals_slots_and_removal():
     assert epoch.decide(6.0).slots.tolist() == [1]
 
 
-def map_reduce():
-    return mb.Flows(
-        [
-            [
-                {"name": "map", "work": 12.0, "max_slots": 3},
-                {"name": "reduce", "work": 4.0, "max_slots": 2, "after": ["map"]},
-                {"name": "next", "work": 1.0, "after": ["reduce"]},
-            ]
-        ]
-    )
-
-
-def test_a_second_phase_is_ready_before_the_first_has_finished():
-    epoch = mb.FlowEpoch(10, ready_fraction=0.5)
-    epoch.add(map_reduce(), continues=[-1, 0, -1])
-    start = epoch.decide(0.0)
-    assert start.slots.tolist() == [3, 0, 0] and start.ready.tolist() == [True, False, False]
-    epoch.update([0], work=7.0)
-    assert not epoch.decide(1.0).ready[1]  # 5 of 12 are done
-    epoch.update([0], work=6.0)
-    both = epoch.decide(2.0)
-    # 10 slot-seconds on 5 slots, in proportion to the work, then 1 on ten.
-    assert both.slots.tolist() == [3, 2, 0] and both.ready.tolist() == [True, True, False]
-    assert both.plan().flow_completion.tolist() == pytest.approx([4.1])
-    both.plan().validate()
-    epoch.finish([0])
-    alone = epoch.decide(4.0)
-    assert alone.slots.tolist() == [2, 0] and alone.ready.tolist() == [True, False]
-
-
-def test_coalesced_phases_share_what_they_get():
-    epoch = mb.FlowEpoch(4, ready_fraction=0.0)
-    epoch.add(map_reduce(), continues=[-1, 0, -1])
-    assert epoch.decide(0.0).slots.tolist() == [3, 1, 0]  # 12 and 4 slot-seconds are left
-    epoch.update([1], work=36.0)
-    assert epoch.decide(0.0).slots.tolist() == [2, 2, 0]  # not above its maximum
-    # Something else holds the second phase back: nothing is coalesced.
-    held = mb.Flows(
-        [[{"name": "m", "work": 4}, {"name": "x", "work": 9}, {"work": 2, "after": ["m", "x"]}]]
-    )
-    epoch = mb.FlowEpoch(4, ready_fraction=0.0)
-    epoch.add(held, continues=[-1, -1, 0])
-    assert epoch.decide(0.0).slots[2] == 0
-
-
-def test_coalesced_phases_share_beside_a_flow_with_speedups():
-    epoch = mb.FlowEpoch(8, ready_fraction=0.0)
-    epoch.add(map_reduce(), continues=[-1, 0, -1])
-    alone = epoch.decide(0.0).slots.tolist()
-    epoch.add(mb.Flows([[{"work": 1e6, "max_slots": 2, "speedup": 0.5}]]))
-    assert alone == [3, 2, 0]  # maxima
-    assert epoch.decide(0.0).slots.tolist() == [3, 2, 0, 2]
-
-
 def test_hysteresis_keeps_the_order():
     chosen = []
     for hysteresis in (0.0, 0.5):
@@ -150,15 +79,6 @@ def test_hysteresis_keeps_the_order():
         epoch.update([1], work=0.5)  # far better
         assert epoch.decide(0.0).slots.tolist() == [0, 1]
     assert chosen == [[0, 1], [1, 0]]
-
-
-def test_flows_that_leave_take_their_phases_along():
-    epoch = mb.FlowEpoch(9, ready_fraction=0.0)
-    epoch.add(map_reduce(), continues=[-1, 0, -1])
-    epoch.add(map_reduce(), continues=[-1, 0, -1])
-    epoch.remove(flows=[0])
-    decision = epoch.decide(0.0)
-    assert decision.ids.tolist() == [3, 4, 5] and decision.slots.tolist() == [3, 2, 0]
 
 
 POLICIES = ("flowflex", "flowflex-fast", "flowflex-literal", "fair", "fifo")
@@ -187,7 +107,7 @@ def test_a_job_whose_estimate_ran_out_runs_until_it_has_finished(policy):
 def test_estimates_that_run_out_stop_nobody(seed, slots, policy):
     """Whatever is ready keeps its place; nothing blocked runs; no slot idles that somebody can use."""
     rng = np.random.default_rng(seed)
-    epoch = mb.FlowEpoch(slots, policy=policy, ready_fraction=float(rng.choice([1.0, 0.3])))
+    epoch = mb.FlowEpoch(slots, policy=policy)
     jobs = []
     for _ in range(int(rng.integers(1, 4))):
         rows = [{"name": f"{k}", "work": float(rng.integers(0, 6))} for k in range(4)]
@@ -196,15 +116,11 @@ def test_estimates_that_run_out_stop_nobody(seed, slots, policy):
             rows[k]["max_slots"] = int(rng.integers(1, 5))
         jobs.append(rows)
     table = mb.Flows(jobs)
-    continues = [-1] * len(table.work)
-    for child in range(len(continues)):
-        if table.after(child) and table.after(child)[0] not in continues:
-            continues[child] = table.after(child)[0]
-    epoch.add(table, continues=continues)
+    epoch.add(table)
     ran_out = np.flatnonzero(rng.random(len(table.work)) < 0.4)
     epoch.update(ran_out, work=0.0)
     done = np.flatnonzero(
-        [not table.after(k) and rng.random() < 0.3 for k in range(len(continues))]
+        [not table.after(k) and rng.random() < 0.3 for k in range(len(table.work))]
     )
     epoch.finish(done)
     decision = epoch.decide(0.0)
@@ -287,7 +203,6 @@ def test_simulated_epochs_end_and_every_plan_is_valid():
         (lambda e: e.remove([4]), r"ids\[0\] = 4: no such job"),
         (lambda e: e.remove(flows=[1]), r"flows\[0\] = 1: no such flow"),
         (lambda e: e.remove([0], flows=[0, 0]), r"flows\[1\] = 0: named twice"),
-        (lambda e: e.update([0], tasks=-1), r"tasks\[0\] = -1"),
         (lambda e: e.update([0], weight=1.0, flows=[3]), r"flows\[0\] = 3"),
         (lambda e: e.update([0], work=3.0, flows=[0], weight=-1.0), r"weight\[0\] = -1"),
         (lambda e: e.update(flows=[0], deadline=[float("nan")]), "deadline"),
@@ -296,16 +211,9 @@ def test_simulated_epochs_end_and_every_plan_is_valid():
         (lambda e: e.add(two_steps(), kind="late"), r"kind = 'late'"),
         (lambda e: e.add(two_steps(), kind="custom"), "penalty"),
         (lambda e: e.add(two_steps(), kind="lateness"), "deadline"),
-        (lambda e: e.add(two_steps(), tasks=[1]), "tasks has 1"),
-        (lambda e: e.add(two_steps(), tasks=[1, -2]), r"tasks\[1\]"),
-        (lambda e: e.add(two_steps(), continues=[-1]), "continues has 1"),
-        (lambda e: e.add(two_steps(), continues=[1, -1]), r"continues\[0\] = 1"),
-        (lambda e: e.add(two_steps(), continues=[-1, 0.5]), "whole number"),
-        (lambda e: e.add(two_branches(), continues=[-1, 0, 0]), "more than one job"),
         (lambda e: e.decide(float("nan")), "now"),
         (lambda e: e.decide(0.0, slots=-1), "slots"),
         (lambda e: e.decide(-1.0), "now = -1"),
-        (lambda e: e.set_task_work(0.0), "task_work"),
     ],
 )
 def test_wrong_calls_change_nothing(call, message):
@@ -328,9 +236,7 @@ def test_wrong_calls_change_nothing(call, message):
         {"objective": "sum:custom"},
         {"objective": ["sum:response", "sum:tardy"]},
         {"effort": -1},
-        {"task_work": -1},
         {"hysteresis": -0.1},
-        {"ready_fraction": 1.5},
     ],
 )
 def test_wrong_options(options):
@@ -381,16 +287,6 @@ def test_what_people_pay_for_flows_may_change():
     assert steps.decide(0.0).slots.tolist() == [0, 1]
     steps.update([1], work=9.0, flows=[0, 1], sla=[[(4.0, 1.0), (5.0, 2.0)], None])
     assert steps.decide(0.0).slots.tolist() == [1, 0]
-
-
-def test_tasks_left_are_a_guess_again():
-    epoch = mb.FlowEpoch(2, task_work=3.0)
-    epoch.add(two_steps(), tasks=[4, 0])
-    epoch.update([0], tasks=3)
-    assert epoch.decide(0.0).plan().flows.work.tolist() == [9.0, 2.0]
-    epoch.update([0, 1], tasks=[0, 2])
-    epoch.set_task_work(1.0)
-    assert epoch.decide(0.0).plan().flows.work.tolist() == [9.0, 2.0]
 
 
 def late(flow, completion):

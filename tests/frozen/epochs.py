@@ -92,17 +92,14 @@ class Flows(Adapter):
         super().__init__(mb.FlowEpoch(**options))
         self.flow_ids = []
 
-    def add(self, now, flows, tasks, continues):
+    def add(self, now, flows):
         table = mb.read_flows(io.StringIO(json.dumps({"flows": flows})))
-        ids = self.epoch.add(table, tasks=tasks, continues=continues)
+        ids = self.epoch.add(table)
         self.took(ids.jobs)
         self.flow_ids += ids.flows.tolist()
 
     def remove(self, now, flows):
         self.epoch.remove(flows=[self.flow_ids[flow] for flow in flows])
-
-    def set_task_work(self, now, seconds):
-        self.epoch.set_task_work(seconds)
 
     def decide(self, now, slots=None, value=False):
         decision = self.epoch.decide(now, slots=slots)
@@ -299,7 +296,7 @@ def flows():
         {"slots": 6, "objective": objective, "effort": effort, **options}
         for objective in ("sum:response", "sum:stretch", "sum:tardiness")
         for effort in (0, 5, None)
-        for options in ({}, {"hysteresis": 0.2}, {"ready_fraction": 0.3})
+        for options in ({}, {"hysteresis": 0.2})
         if options or effort
     ]
     return _all(Flows, "flows", each + more)

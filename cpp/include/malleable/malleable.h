@@ -151,10 +151,6 @@ typedef struct malleable_jobs {
   const int64_t* job_offset;
   const int64_t* parent_offset; /* no job waits for another job */
   const int64_t* parent;
-  const int64_t* tasks;     /* 0; * if the work is not known, it is the number of tasks */
-  const int64_t* continues; /* -1; if the job is a second phase: row of the first phase */
-  const double* task_work;  /* changes only: one number, the work of a task, for all jobs whose work
-                             * is not known */
   /* Tandem epochs. Work is in seconds of the whole station: how long the phase takes if it has all
    * map slots, or all shuffle slots. */
   const double* map;               /* needed; * */
@@ -256,10 +252,8 @@ typedef struct malleable_epoch_options {
   const int64_t* effort; /* of jobs: FLEX takes its own order; how many candidates (schedules) FLEX
                           * tries after its fixed orders; of flows: no plan is made; the same */
   double hysteresis;     /* 0; of jobs and flows */
-  malleable_penalty penalty;    /* none; of the jobs and flows of kind custom */
-  const char* min_mode;         /* guarantee; of jobs: guarantee, gang or start */
-  const double* ready_fraction; /* 1; of flows */
-  double task_work;      /* 1; of flows: the work of a task, for jobs whose work is not known */
+  malleable_penalty penalty; /* none; of the jobs and flows of kind custom */
+  const char* min_mode;      /* guarantee; of jobs: guarantee, gang or start */
   int64_t shuffle_slots; /* 0; tandem: the slots of the second station */
   int64_t idle;          /* tandem: 0: other jobs get the slots that a job cannot use; 1: they stay
                           * idle */

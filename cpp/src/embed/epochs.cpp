@@ -40,8 +40,6 @@ constexpr Member kMembers[] = {REAL(work),
                                WHOLE(job_offset),
                                WHOLE(parent_offset, 0.0),
                                WHOLE(parent),
-                               WHOLE(tasks),
-                               WHOLE(continues),
                                REAL(map),
                                REAL(shuffle),
                                REAL(ready),
@@ -137,16 +135,11 @@ void add(Epoch& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t* id
 void add(FlowEpoch& of, Epochs& handle, const malleable_jobs& jobs, std::int64_t* ids,
          std::int64_t* flow_ids) {
   const Flows table(read<FlowColumns>(jobs, handle.defaults));
-  const std::size_t f = table.view().flows(), n = table.view().jobs();
+  const std::size_t f = table.view().flows();
   read_kinds(jobs.kind, f, handle.kinds);
   if (jobs.kind == nullptr) handle.kinds = handle.objective;
   if (handle.kinds.empty() && f > 0) throw_null("kind");
-  FlowEpoch::Ids next = of.add({table,
-                                handle.kinds,
-                                column(jobs.tasks, n),
-                                column(jobs.continues, n),
-                                {},
-                                jobs.arrival != nullptr});
+  FlowEpoch::Ids next = of.add({table, handle.kinds, {}, jobs.arrival != nullptr});
   put_each(flow_ids, table.view().arrival, [&](double) { return next.first_flow++; });
   put_each(ids, table.view().work, [&](double) { return next.first_job++; });
 }
@@ -162,10 +155,8 @@ void change(Of& of, Epochs& handle, const malleable_jobs& jobs, std::span<const 
 }
 void change(FlowEpoch& of, Epochs& handle, const malleable_jobs& jobs,
             std::span<const std::int64_t> ids, std::span<const std::int64_t> flow_ids) {
-  if (jobs.task_work != nullptr) check_amount("task_work", *jobs.task_work, kRateRange);
   of.update(ids, flow_ids,
             read<FlowTable::Changes>(jobs, handle.defaults, ids.size(), flow_ids.size()));
-  if (jobs.task_work != nullptr) of.set_task_work(*jobs.task_work);
 }
 
 std::optional<std::int64_t> slots_of(const std::int64_t* slots, std::size_t station = 0) {
@@ -260,12 +251,10 @@ Epochs* of_jobs(std::int64_t slots, const malleable_epoch_options& o) {
 }
 Epochs* of_flows(std::int64_t slots, const malleable_epoch_options& o) {
   const Goal goal = goal_of(o.objective);
-  FlowEpochOptions how{.aggregate = goal.aggregate,
-                       .effort = effort_of(o.effort),
-                       .hysteresis = o.hysteresis,
-                       .ready_fraction = o.ready_fraction == nullptr ? 1.0 : *o.ready_fraction};
+  FlowEpochOptions how{
+      .aggregate = goal.aggregate, .effort = effort_of(o.effort), .hysteresis = o.hysteresis};
   how.take_policy(text_or(o.policy, "flowflex"));
-  auto* made = new Owned<Epochs, FlowEpoch>(slots, o.task_work == 0.0 ? 1.0 : o.task_work, how);
+  auto* made = new Owned<Epochs, FlowEpoch>(slots, how);
   made->objective = {goal.kind};
   made->made.set_penalty(o.penalty);
   return made;

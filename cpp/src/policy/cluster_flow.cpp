@@ -92,7 +92,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
   rank_.resize(n, kInfinity);
   FlowEpochOptions how{.aggregate = options_.aggregate, .method = options_.method};
   if (options_.effort > 0) how.effort = options_.effort;
-  while (sides_.size() < users) sides_.push_back({FlowEpoch(1, 1.0, how), {}});
+  while (sides_.size() < users) sides_.push_back({FlowEpoch(1, how), {}});
   if (options_.by_user) between_.begin(state);
   for (const Index job : jobs) {
     const Index number = flow_of(state, job);
@@ -165,7 +165,7 @@ void ClusterFlow::come(const ClusterState& state, Index number) {
   columns_.sla.add(steps);
   const Kind kind = state.jobs.kind_of(flow.jobs.front(), options_.kind);
   Side& side = side_of(flow);
-  const FlowEpoch::Ids ids = side.epoch.add({columns_.view(), {&kind, 1}, {}, {}, {}});
+  const FlowEpoch::Ids ids = side.epoch.add({columns_.view(), {&kind, 1}});
   flow.id = ids.first_flow;
   flow.line.clear();
   side.flow.push_back(number);
@@ -261,7 +261,7 @@ void ClusterFlow::update_job(const ClusterState& state, Index job) {
   }
   const Terms terms = terms_of(state, flows_[number].jobs);
   side.epoch.update(ids_, {&in_epoch.id, 1},
-                    {work_, {}, most_slots_, {&terms.weight, 1}, {&terms.deadline, 1}, {}});
+                    {work_, most_slots_, {&terms.weight, 1}, {&terms.deadline, 1}, {}});
   if (!ended_.empty()) side.epoch.finish(ended_);
 }
 

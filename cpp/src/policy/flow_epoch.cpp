@@ -12,17 +12,13 @@ namespace malleable {
 // Terms: a slot is held from one decision to the next; a job outlives its estimate if it goes on
 // with no work left.
 
-FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOptions& options)
+FlowEpoch::FlowEpoch(std::int64_t slots, const FlowEpochOptions& options)
     : rule_(make_flow_rule(options)) {
   at_.options = options;
   at_.slots = slots;
   validate_capacity(slots);
   check_amount("hysteresis", options.hysteresis, kWeightRange);
   at_.clock.set(options.period);
-  if (!(options.ready_fraction >= 0.0 && options.ready_fraction <= 1.0)) {
-    throw FieldError("ready_fraction", options.ready_fraction, "must be 0 to 1");
-  }
-  at_.table.set_task_work(task_work);
 }
 
 FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
@@ -64,18 +60,15 @@ void FlowEpoch::remove(std::span<const std::int64_t> jobs, std::span<const std::
   ++version_;
 }
 
-void FlowEpoch::set_task_work(double task_work) {
-  at_.table.set_task_work(task_work);
-  ++version_;
-}
-
-// Counts the slots that jobs held since the last decision, and marks jobs that have outlived their
-// estimates.
+// Counts the slots that jobs held since the last decision, and marks flows that arrive, and flows
+// with jobs that have outlived their estimates.
 void FlowEpoch::count_held(double now) {
   const double elapsed = now - at_.clock.now();
   for (FlowTable::Flow& flow : at_.table.flows()) {
+    flow.touched |= at_.waits(flow) && flow.arrival <= now;
+    if (!flow.holds || elapsed == 0.0) continue;
     for (FlowTable::Job& job : flow.jobs) {
-      if (job.given == 0 || !job.open() || elapsed == 0.0) continue;
+      if (job.given == 0 || !job.open()) continue;
       job.attained += elapsed * static_cast<double>(job.given);
       flow.touched |= job.work == 0.0;
     }
@@ -88,8 +81,7 @@ void FlowEpoch::learn(double now) {
   for (const FlowTable::Flow& flow : at_.table.flows()) {
     for (std::size_t k = 0; k < flow.program.size(); ++k) {
       const FlowTable::Job& job = flow.jobs[k];
-      // work that is guessed from a number of tasks shows no rate
-      const bool works = job.open() && job.given > 0 && job.work > 0.0 && job.tasks == 0.0;
+      const bool works = job.open() && job.given > 0 && job.work > 0.0;
       if (flow.program[k] < 0 || !works) continue;
       if (rates_.observe(flow.program[k], job.given, job.then - job.work, seconds)) {
         news.push_back(flow.program[k]);
@@ -138,11 +130,11 @@ void FlowEpoch::serve_by_gains(FlowShares& to) {
   for (const Index row : ordered_) {
     FlowTable::Flow& flow = at_.table.flows()[row];
     if (at_.waits(flow) || flow.volume == 0.0) continue;
+    flow.holds = true;
     for (const Index place : flow.queue) {
       FlowTable::Job& job = flow.jobs[place];
       const SpeedupView speedup = flow.speedup.view();
       double most = job.high;
-      if (job.second != kNone) most -= flow.jobs[job.second].share;
       if (at_.clock.any()) {
         const double busy = speedup.slots_for(place, job.left / at_.clock.period());
         most = std::min(most, std::ceil(busy));
@@ -156,7 +148,6 @@ void FlowEpoch::serve_by_gains(FlowShares& to) {
   gained_.resize(gaining_.size());
   gains_.allocate(at_.coming.expected(), gained_);
   for (std::size_t k = 0; k < gaining_.size(); ++k) to.hand(*gaining_[k], gained_[k]);
-  to.split_phases();  // of flows without speed-ups, whose phases are joined
   to.serve_empty_rest(ordered_);
 }
 
@@ -171,25 +162,45 @@ void FlowEpoch::serve() {
   }
 }
 
-// Writes the decision row by row, and the state kept from it.
+// Writes the decision row by row, and the state kept from it. If a flow has not changed, only its
+// ready jobs may have other slots, and its other columns are those of the last decision.
 void FlowEpoch::report() {
   const std::size_t n = at_.table.open_jobs();
-  for (auto* column : {&decision_.ids, &decision_.slots}) column->resize(n);
-  for (auto* column : {&decision_.changed, &decision_.ready}) column->resize(n);
-  std::size_t k = 0;
+  last_ids_.swap(decision_.ids);
+  last_ready_.swap(decision_.ready);
+  decision_.ids.resize(n);
+  decision_.ready.resize(n);
+  decision_.slots.assign(n, 0);
+  decision_.changed.assign(n, 0);
+  std::size_t row = 0;
   for (FlowTable::Flow& flow : at_.table.flows()) {
-    const bool come = !at_.waits(flow);
-    std::int64_t id = flow.first_id;
-    for (FlowTable::Job& job : flow.jobs) {
-      const std::int64_t own = id++;
-      if (!job.open()) continue;
+    const std::size_t before = std::exchange(flow.row, row);
+    const bool any = std::exchange(flow.holds, false);
+    const auto put = [&](FlowTable::Job& job) {
       const auto slots = static_cast<std::int64_t>(std::exchange(job.share, 0.0));
+      decision_.slots[row + job.rank] = slots;
+      decision_.changed[row + job.rank] = slots != std::exchange(job.given, slots);
+      if (slots == 0) return;
+      flow.holds = true;
       job.then = job.work;
-      decision_.ids[k] = own;
-      decision_.slots[k] = slots;
-      decision_.changed[k] = slots != std::exchange(job.given, slots);
-      decision_.ready[k++] = job.ready && come;
+    };
+    if (flow.shown && flow.empty == 0) {
+      std::copy_n(&last_ids_[before], flow.open, &decision_.ids[row]);
+      std::copy_n(&last_ready_[before], flow.open, &decision_.ready[row]);
+      for (std::size_t k = 0; any && k < flow.queue.size(); ++k) put(flow.jobs[flow.queue[k]]);
+    } else {
+      const bool come = !at_.waits(flow);
+      Index rank = 0;
+      for (FlowTable::Job& job : flow.jobs) {
+        if (!job.open()) continue;
+        job.rank = rank++;
+        decision_.ids[row + job.rank] = flow.id_of(job);
+        decision_.ready[row + job.rank] = job.ready && come;
+        put(job);
+      }
+      flow.shown = true;
     }
+    row += flow.open;
   }
 }
 

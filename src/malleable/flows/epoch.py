@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.arrays import Integers, columns_of, ids_of, integers_of, wholes_of
+from malleable.arrays import Integers, columns_of, ids_of, wholes_of
 from malleable.checkpoints import by_value
 from malleable.display import counted, html_of
 from malleable.epoch import BaseDecision, PlannedEpoch, rule_line
@@ -21,7 +21,7 @@ from malleable.jobs.table import SlaSteps, flat_sla, speedup_columns
 from malleable.objective import Objective, PenaltyLike
 from malleable.policies import FlowPolicy, ObjectiveName
 from malleable.traces.job_table import table_of
-from malleable.validation import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
+from malleable.validation import WEIGHT, check_amount, check_count, check_slots, check_time
 
 
 @by_value()
@@ -154,16 +154,9 @@ class FlowEpoch(PlannedEpoch):
         None: ``flowflex`` compares orders of flows without a plan. A number: every decision also makes the
         plan of `malleable.plan` with this effort, and compares its order with the others: O(jobs log jobs)
         for each order that the plan tries.
-    task_work : float
-        The work of a task [slot-seconds], for jobs of which only the number of tasks is known (Nagarajan et
-        al. 2013, section 5.2). `set_task_work` changes it.
     hysteresis : float
         The order of the last decision stays unless another order is better by more than this share of the
         value.
-    ready_fraction : float
-        For jobs that are the second phase of another job (``continues`` in `add`): they may start once this
-        share of the first phase's work is done, if they wait for no other job. From then on both phases count
-        as one job, with work and maxima added. 1: when the first phase has finished.
     period : float
         As for `malleable.Epoch`.
     penalty : numba cfunc or function, optional
@@ -214,28 +207,21 @@ class FlowEpoch(PlannedEpoch):
         objective: ObjectiveName | str = "sum:response",
         policy: FlowPolicy | str = "flowflex",
         effort: int | None = None,
-        task_work: float = 1.0,
         hysteresis: float = 0.0,
-        ready_fraction: float = 1.0,
         *,
         period: float = 0.0,
         penalty: PenaltyLike | None = None,
     ) -> None:
         goal = self._aim("flows", objective, policy, penalty)
-        share = check_time("ready_fraction", ready_fraction)
-        if not 0.0 <= share <= 1.0:
-            raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
         self._period = check_amount("period", period, WEIGHT)
         # The theorems of Nagarajan et al. 2013 hold only for the literal plan.
         self._guaranteed = policy == "flowflex-literal" and hysteresis == 0.0
         self._core: _core.FlowEpoch = _core.FlowEpoch(
             check_slots(slots, least=0),
-            check_amount("task_work", task_work, RATE),
             goal.is_max,
             policy,
             None if effort is None else check_count("effort", effort),
             check_amount("hysteresis", hysteresis, WEIGHT),
-            share,
             self._period,
         )
         self._tell_penalty()
@@ -243,8 +229,6 @@ class FlowEpoch(PlannedEpoch):
     def add(
         self,
         flows: Flows | Mapping[str, Any],
-        tasks: npt.ArrayLike | None = None,
-        continues: npt.ArrayLike | None = None,
         *,
         kind: str | Sequence[str | None] | None = None,
         program: npt.ArrayLike | None = None,
@@ -256,12 +240,6 @@ class FlowEpoch(PlannedEpoch):
         flows : Flows or dict
             A table, or its arguments; names are ignored. Without ``arrival``, the flows arrive at the last
             decision, or at the first one.
-        tasks : array_like of int, shape (J,), optional
-            Number of tasks of jobs whose work is not known yet (0: it is known). Their work is this number
-            times ``task_work``, until `update` gives another.
-        continues : array_like of int, shape (J,), optional
-            The row in ``flows`` of the first phase of which a job is the second (reduce after map), and for
-            which it must wait; -1: none. See ``ready_fraction``.
         kind : str or sequence of str, optional
             The kind of penalty, for all or for each of these flows; None: that of the objective.
         program : array_like of int, shape (J,), optional
@@ -273,26 +251,17 @@ class FlowEpoch(PlannedEpoch):
         flow_ids, job_ids = self._core.add(
             table,
             self._goal.kinds if kind is None else self._kinds(kind, len(table)),
-            integers_of("tasks", tasks, count),
-            None if continues is None else wholes_of("continues", continues, count),
             table.local_names(),
             table.dated,
             None if program is None else wholes_of("program", program, count, -1, 2**60, "work"),
         )
         return FlowIds(flow_ids, job_ids)
 
-    def set_task_work(self, task_work: float) -> None:
-        """Change ``task_work``, from 1e-12 to 1e12, and with it the work of jobs of which only the number of
-        tasks is known. If such work would leave its range, the call is an error and changes nothing.
-        O(jobs)."""
-        self._core.set_task_work(check_amount("task_work", task_work, RATE))
-
     def update(
         self,
         ids: npt.ArrayLike = (),
         *,
         work: npt.ArrayLike | None = None,
-        tasks: npt.ArrayLike | None = None,
         max_slots: npt.ArrayLike | None = None,
         speedup: float | Sequence[Any] | None = None,
         flows: npt.ArrayLike = (),
@@ -305,16 +274,15 @@ class FlowEpoch(PlannedEpoch):
         Parameters
         ----------
         ids, flows : array_like of int
-            Jobs of the columns ``work``, ``tasks``, ``max_slots`` and ``speedup``; flows of ``weight``,
-            ``deadline`` and ``sla``.
-        work, tasks : array_like
-            What is left: the work [slot-seconds], or the number of tasks if the work is not known (0: it is
-            known).
+            Jobs of the columns ``work``, ``max_slots`` and ``speedup``; flows of ``weight``, ``deadline`` and
+            ``sla``.
+        work : array_like
+            The work left [slot-seconds].
         max_slots, speedup, weight, deadline, sla : array_like
             As in `malleable.Flows`.
         """
         jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
-        columns = columns_of({"work": work, "tasks": tasks, "max_slots": max_slots}, len(jobs))
+        columns = columns_of({"work": work, "max_slots": max_slots}, len(jobs))
         columns |= speedup_columns(speedup, len(jobs), "ids")
         columns |= columns_of({"weight": weight, "deadline": deadline}, len(of_flows))
         if sla is not None:

@@ -9,10 +9,8 @@
 // rule. A decision may be held for a period (epoch/flow_periodic).
 //
 // Only finish() ends a job. Until then a job whose work has run out holds a slot, capacity
-// permitting, counts as ending now and keeps its children waiting. Two phases of a job
-// (`continues`) count as one job with the work and the maxima of both once a share of the first is
-// done. The speed-up of a program's jobs is learnt from the work that they did between decisions
-// (policy/program_rates).
+// permitting, counts as ending now and keeps its children waiting. The speed-up of a program's jobs
+// is learnt from the work that they did between decisions (policy/program_rates).
 #pragma once
 
 #include <cstdint>
@@ -31,8 +29,8 @@ namespace malleable {
 class FlowEpoch {
  public:
   static constexpr const char* kName = "FlowEpoch";
-  static FlowEpoch blank() { return FlowEpoch(1, 1.0, {}); }  // to read a state into
-  FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOptions& options);
+  static FlowEpoch blank() { return FlowEpoch(1, {}); }  // to read a state into
+  FlowEpoch(std::int64_t slots, const FlowEpochOptions& options);
 
   // The caller's own penalty of (flow id, completion). It is not part of the state.
   void set_penalty(CustomPenalty custom) { seen_.custom = custom; }
@@ -48,8 +46,6 @@ class FlowEpoch {
               const Changes& changes);
   void finish(std::span<const std::int64_t> jobs);
   void remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows);
-  // Slot-seconds of a task, for jobs whose work is guessed from their number of tasks.
-  void set_task_work(double task_work);
 
   // Rows are unfinished jobs, by id. `changed`: whether slots differ from the last decision; new
   // jobs had none. `ended`: flows that have ended since then.
@@ -125,8 +121,10 @@ class FlowEpoch {
   std::vector<FlowTable::Job*> gaining_;
   std::vector<double> gained_;
   std::uint64_t version_ = 0;
-  std::vector<std::int64_t> order_;  // flow ids: of the last decision, then of new flows
-  std::vector<Index> ordered_;       // flow rows, by priority
+  std::vector<std::int64_t> order_;     // flow ids: of the last decision, then of new flows
+  std::vector<Index> ordered_;          // flow rows, by priority
+  std::vector<std::int64_t> last_ids_;  // of the last decision
+  std::vector<std::uint8_t> last_ready_;
   Decision decision_;
 };
 

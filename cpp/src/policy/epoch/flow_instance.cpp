@@ -5,8 +5,6 @@
 
 namespace malleable {
 
-// The flows of a decision as a problem for plans. `second` is the place of the job that continues a
-// job as its second phase, if both run together (joined).
 void FlowInstance::fill_terms(const FlowScene& at) {
   FlowColumns& terms = seen.flows;
   terms.clear();
@@ -40,10 +38,7 @@ void FlowInstance::build(const FlowScene& at) {
     for (const FlowTable::Job& job : flow.jobs) {
       if (job.stage == JobStage::kRemoved) continue;
       flows.work.push_back(job.left);
-      const double joined =
-          job.second == kNone ? 0.0 : at.room(job) + at.room(flow.jobs[job.second]);
-      flows.max_slots.push_back(job.second == kNone ? job.max_slots
-                                                    : static_cast<std::int64_t>(joined));
+      flows.max_slots.push_back(job.max_slots);
       for (const Index above : flow.parents_of(job)) {
         // A job that finished before its parents may still be here when they are not.
         if (row_of_[above] >= 0) flows.parent.push_back(row_of_[above]);

@@ -9,12 +9,11 @@ namespace {
 // go by slack: how many periods the longest path of their flow exceeds their own path.
 
 // Whether a flow ends within the period if its ready jobs (`queue`) get the slots they can use.
-// `second`: the second phase of a job, which runs beside it and is not in the queue; both are open.
 bool ends_now(const FlowTable::Flow& flow, double period) {
   std::size_t ends = 0;
   for (const Index place : flow.queue) {
     const FlowTable::Job& job = flow.jobs[place];
-    if (slot_periods(job.left, period) <= job.high) ends += job.second == kNone ? 1 : 2;
+    ends += slot_periods(job.left, period) <= job.high ? 1 : 0;
   }
   return ends == flow.open;
 }
@@ -60,6 +59,7 @@ void FlowPeriodic::line_up(FlowScene& at, const FlowInstance& of, std::span<cons
     if (at.waits(flow)) continue;
     const double longest = studies ? count_periods(flow, period) : 0.0;
     const double worth = sums ? worth_of(at, of, row) : 0.0;
+    flow.holds = true;
     for (const Index place : flow.queue) {
       Job& job = flow.jobs[place];
       line_.push_back({&flow, &job, studies ? longest - periods_[place] : 0.0,
@@ -101,7 +101,6 @@ void FlowPeriodic::serve(FlowShares& to, const FlowInstance& of, std::span<const
   for (const Ready& ready : line_) to.hand(*ready.job, ready.most);
   if (to.free > 0.0) hand_out_rest(to);
   for (const Ready& ready : line_) turns.push_back(ready.flow->id_of(*ready.job));
-  to.split_phases();
 }
 
 }  // namespace malleable

@@ -7,7 +7,6 @@ void FlowRule::serve_down(FlowShares& to, std::span<const Index> order,
   const bool empty = to.serve_empty();
   if (!limit.empty()) to.fill(order, limit);
   if (limit.empty() || empty) to.fill(order);
-  to.split_phases();
   if (empty) to.serve_empty_rest(order);
 }
 

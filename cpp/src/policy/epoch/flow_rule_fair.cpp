@@ -24,11 +24,7 @@ class FlowFair final : public FlowRule {
     poured_.assign(n, 0.0);
     water_filling_.allocate(problem_, {}, poured_);
     if (to.at.clock.any()) raise(to.at.clock.period(), turns);
-    for (std::size_t k = 0; k < n; ++k) {
-      const auto [flow, job] = ready_[k];
-      job->share = poured_[k] - (job->second == kNone ? 0.0 : flow->jobs[job->second].share);
-    }
-    to.split_phases();
+    for (std::size_t k = 0; k < n; ++k) ready_[k].job->share = poured_[k];
   }
 
  private:
@@ -57,10 +53,11 @@ void FlowFair::list_ready(FlowScene& at) {
   problem_.high.clear();
   for (FlowTable::Flow& flow : at.table.flows()) {
     if (at.waits(flow)) continue;
+    flow.holds = true;
     for (FlowTable::Job& job : flow.jobs) {
-      if (!job.ready || FlowScene::is_joined(flow, job)) continue;
+      if (!job.ready) continue;
       ready_.push_back({&flow, &job});
-      problem_.low.push_back(job.share + (job.second == kNone ? 0.0 : flow.jobs[job.second].share));
+      problem_.low.push_back(job.share);
       problem_.high.push_back(
           at.clock.any() ? cap_at_period(job.left, at.clock.period(), 1.0, job.high) : job.high);
     }

@@ -1,7 +1,6 @@
 #include "malleable/policy/epoch/flow_shares.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace malleable {
 
@@ -41,28 +40,10 @@ void FlowShares::fill(std::span<const Index> ordered, std::span<const std::int64
     if (free <= 0.0) return;
     Flow& flow = at.table.flows()[row];
     if (at.waits(flow)) continue;  // a plan's order may have it first
+    flow.holds = true;
     for (const Index place : flow.queue) {
       Job& job = flow.jobs[place];
-      double most = limit.empty() ? job.high : static_cast<double>(limit[flow.first + place]);
-      if (job.second != kNone) most -= flow.jobs[job.second].share;
-      hand(job, most);
-    }
-  }
-}
-
-void FlowShares::split_phases() {
-  if (at.options.ready_fraction >= 1.0) return;
-  for (Flow& flow : at.table.flows()) {
-    for (const Index place : flow.queue) {
-      Job& job = flow.jobs[place];
-      if (job.second == kNone) continue;
-      Job& late = flow.jobs[job.second];
-      const double total = job.share + late.share;
-      const double mine = at.left(job) == 0.0 ? std::min(1.0, total) : 0.0;
-      const double wanted = std::nearbyint(total * (at.left(late) / job.left));
-      late.share = std::clamp(wanted, std::max(total - at.room(job), late.share),
-                              std::min(at.room(late), total - mine));
-      job.share = total - late.share;
+      hand(job, limit.empty() ? job.high : static_cast<double>(limit[flow.first + place]));
     }
   }
 }

@@ -1,7 +1,6 @@
 // The flows of a decision as an instance for plans: their terms (arrival, weight, deadline, SLA
-// steps), their jobs (finished jobs, too; joined phases as one: a second phase that may run
-// although the first has not ended), and the plan that continues an order. O(jobs + parents); a
-// plan costs O(jobs log jobs) for each order or candidate (policy/flowflex).
+// steps), their jobs (finished jobs, too), and the plan that continues an order. O(jobs + parents);
+// a plan costs O(jobs log jobs) for each order or candidate (policy/flowflex).
 #pragma once
 
 #include <cstdint>

@@ -27,10 +27,6 @@ struct FlowShares {
   void fill(std::span<const Index> ordered, std::span<const std::int64_t> limit = {});
   // Gives the slots that are left over to empty jobs, each up to its maximum.
   void serve_empty_rest(std::span<const Index> ordered);
-  // Splits the slots of joined phases by the work that each has left, within their maxima. `second`
-  // of a job is the phase that continues it and runs beside it; the first one holds the slots of
-  // both until then.
-  void split_phases();
 
  private:
   // Visits the empty jobs of a flow while slots are free.

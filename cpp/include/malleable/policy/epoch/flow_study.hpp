@@ -24,13 +24,11 @@ struct FlowEpochOptions {
       // effort of a plan in every decision, for its order; nothing: no plan
       {};
   double hysteresis = 0.0;  // the last order stays unless another is better by this share
-  // share of a first phase that must be done before the second one is ready
-  double ready_fraction = 1.0;
-  double period = 0.0;  // seconds for which a decision holds; 0: until something ends
+  double period = 0.0;      // seconds for which a decision holds; 0: until something ends
 
   // Sets the method or the baseline by its name.
   void take_policy(std::string_view name);
-  void state(State& s) { s(aggregate, method, baseline, effort, hysteresis, ready_fraction); }
+  void state(State& s) { s(aggregate, method, baseline, effort, hysteresis); }
 };
 
 struct FlowScene {
@@ -50,11 +48,6 @@ struct FlowScene {
   }
   // Work left. If a job has outlived its estimate, it is a part of the work done so far.
   double left(const Job& job) const;
-  // Whether a second phase is a part of the first one.
-  static bool is_joined(const Flow& flow, const Job& job) {
-    return job.pending > 0 && job.follows != kNone &&
-           flow.jobs[job.follows].second == static_cast<Index>(&job - flow.jobs.data());
-  }
   // Updates changed flows.
   void study();
 
@@ -64,11 +57,7 @@ struct FlowScene {
   // Updates the derived data of a flow.
   void study(Flow& flow);
   void study_jobs(Flow& flow) const;
-  // A second phase that may run beside its first one becomes a part of it.
-  void join_phases(Flow& flow) const;
-  static void find_paths(Flow& flow);
-
-  std::vector<double> head_;  // the longest path before each job
+  static double find_paths(Flow& flow);
 };
 
 }  // namespace malleable

@@ -5,9 +5,6 @@
 // removed at once. Derived data of a flow (epoch/flow_study) stand beside the data of callers, and
 // changed flows are marked. O(1) for each added row; a call that makes flows leave moves the
 // others, O(flows).
-//
-// The work of a job may be a guess, its number of tasks times the work of a task (Nagarajan et al.
-// 2013, section 5.2), until an update gives its work.
 #pragma once
 
 #include <algorithm>
@@ -34,24 +31,18 @@ class FlowTable {
     std::int64_t given = 0;  // slots
     JobStage stage = JobStage::kOpen;
     bool ready = false;  // derived, like the members at the end
-    // place of its first phase, if the job is a second phase; else kNone
-    Index follows;
+    Index rank = 0;      // among the jobs of its flow in the last decision
     double work, whole;  // whole: work at arrival
-    // numbers of tasks from which the work is guessed; 0: the work is known
-    double tasks, first_tasks;
     std::int64_t max_slots;
     Index first_parent, parents;  // in Flow::parent: the first parent, and how many
     double attained = 0.0;        // slot-seconds that decisions gave
-    double then = 0.0;            // work at the last decision
-    // Work left and maximum (of both phases, if joined), the rate on the maximum, the longest path
-    // from its start; parents that have not ended; its second phase.
+    double then = 0.0;            // work at the last decision, if that gave it slots
+    // Work left, maximum, the rate on the maximum, the longest path from its start.
     double left = 0.0, high = 0.0, fastest = 0.0, path = 0.0;
-    Index pending = 0, second = kNone;
 
     bool open() const { return stage == JobStage::kOpen; }
     void state(State& s) {
-      s(work, whole, tasks, first_tasks, max_slots, follows, first_parent, parents, stage, given,
-        attained, then);
+      s(work, whole, max_slots, first_parent, parents, stage, given, attained, then);
     }
   };
   struct Flow {
@@ -59,20 +50,24 @@ class FlowTable {
     std::size_t first;          // row of its first job among those of all flows
     double arrival, weight, deadline, size;
     Kind kind;
-    Index open = 0;  // jobs that have not ended
+    Index open = 0;                       // jobs that have not ended
+    bool leaves = false, touched = true;  // touched: derived data must be computed again
+    bool fresh = true;                    // changed since the last decision
+    // The last decision shows the flow as it is, from `row` on; some job may have slots, since then
+    // or in the present decision.
+    bool shown = false, holds = true;
+    // Derived: empty jobs (epoch/flow_shares); all work left; the larger of the critical path and
+    // the work on all slots [s]; jobs that can run, longest path first.
+    Index empty = 0;
+    std::size_t row = 0;
+    double volume = 0.0, alone = 0.0;
+    std::vector<Index> queue = {};
     std::vector<Job> jobs = {};
     std::vector<Index> parent = {}, topological = {};  // places; parents first
     std::vector<std::string> name = {};                // of jobs, or empty
     std::vector<double> sla_time = {}, sla_penalty = {};
     SpeedupColumns speedup = {};             // of jobs; empty: all are linear
     std::vector<std::int64_t> program = {};  // of jobs, or empty; -1: none
-    bool leaves = false, touched = true;     // touched: derived data must be computed again
-    bool fresh = true;                       // added since the last decision
-    // Derived: all work left; the larger of its critical path and its work on all slots [s]; empty
-    // jobs (epoch/flow_shares); jobs that can run, longest path first.
-    double volume = 0.0, alone = 0.0;
-    Index empty = 0;
-    std::vector<Index> queue = {};
 
     std::span<const Index> parents_of(const Job& job) const {
       return std::span(parent).subspan(job.first_parent, job.parents);
@@ -80,6 +75,9 @@ class FlowTable {
     std::int64_t id_of(const Job& job) const { return first_id + place_of(job); }
     std::size_t place_of(const Job& job) const {
       return static_cast<std::size_t>(&job - jobs.data());
+    }
+    std::size_t place_of(std::int64_t job) const {
+      return static_cast<std::size_t>(job - first_id);
     }
     bool curved() const { return !speedup.exponent.empty(); }
     // The cost of a second if the penalty is a line; otherwise its weight.
@@ -98,13 +96,11 @@ class FlowTable {
   };
 
   // New flows: the valid table `flows` (model/flows.hpp) and more columns. Per flow: `kind`, one
-  // entry or one for all. Per job, or empty: `tasks`, 0 if the work is known; `continues`, the row
-  // of the first phase if the job is a second phase, or -1; `name`; `program`, or -1.
+  // entry or one for all. Per job, or empty: `name`; `program`, or -1.
   struct Additions {
     FlowsView flows;
     std::span<const Kind> kind;
-    std::span<const std::int64_t> tasks, continues;
-    std::vector<std::string> name;
+    std::vector<std::string> name = {};
     bool dated = true;  // false: the flows arrive at the last decision, or at the first one
     std::span<const std::int64_t> program = {};
 
@@ -114,7 +110,7 @@ class FlowTable {
   // Columns are empty, which changes nothing, or have one entry per id.
   struct Changes {
     std::span<const double> work;
-    std::span<const std::int64_t> tasks, max_slots;
+    std::span<const std::int64_t> max_slots;
     std::span<const double> weight, deadline;  // of flows, as are the steps
     SlaView sla;
     SpeedupView speedup = {};  // of jobs
@@ -122,7 +118,6 @@ class FlowTable {
     template <typename Self, typename Visit>
     static void each(Self& self, std::size_t jobs, std::size_t flows, Visit&& visit) {
       visit("work", self.work, jobs, true);
-      visit("tasks", self.tasks, jobs, true);
       visit("max_slots", self.max_slots, jobs, true);
       visit("weight", self.weight, flows, true);
       visit("deadline", self.deadline, flows, true);
@@ -139,7 +134,6 @@ class FlowTable {
   void finish(std::span<const std::int64_t> jobs);
   // Removes jobs with all jobs that wait for them, and whole flows.
   void remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows);
-  void set_task_work(double task_work);
 
   // At the first decision: sets the arrival of flows that were added without one.
   void arrive(double now);
@@ -170,30 +164,38 @@ class FlowTable {
   std::int64_t next_job() const { return next_job_; }
   Index find_flow(std::int64_t id) const;  // row of the flow, or kNone
 
-  void state(State& s) { s(task_work_, flows_, open_, rows_, next_flow_, next_job_); }
+  void state(State& s) {
+    s(flows_, open_, next_flow_, next_job_);
+    if (s.reading()) count_rows();
+  }
 
  private:
   void check_additions(const Additions& added, bool custom) const;
   void check_changes(std::size_t jobs, std::span<const Index> flows, const Changes& changes) const;
-  // Throws if one of these rows has a program, because its speed-up is learnt.
-  void check_unlearnt(std::span<const Index> rows) const;
+  // Throws if one of these jobs has a program, because its speed-up is learnt.
+  void check_unlearnt(std::span<const std::int64_t> ids) const;
+  // Row of the flow whose jobs have ids from this one or a lower one on, or kNone.
+  Index flow_of_job(std::int64_t id) const;
+  // Row of a job that has not ended, or kNone.
   Index find_job(std::int64_t id) const;
-  // Rows of jobs that have not ended; rows of flows. Both throw if an id is unknown.
-  std::span<const Index> open_rows(std::span<const std::int64_t> ids);
+  // Throws if one of these jobs is unknown or has ended.
+  void check_open(std::span<const std::int64_t> ids);
+  // Rows of flows; throws if an id is unknown.
   std::span<const Index> flow_rows(std::span<const std::int64_t> ids);
-  // Marks the flow of a job's row as changed, and returns it.
-  Flow& touch(std::size_t row);
-  const Flow& flow_at(std::size_t row) const;
+  // Marks the flow of a job as changed, and returns it.
+  Flow& touch(std::int64_t id);
   // The job leaves, finished or removed.
   void end(Flow& flow, Job& job, JobStage how);
   // Removes jobs that wait for removed ones.
   void remove_behind(Flow& flow);
   // Removes the flows that are marked as leaving.
   void drop_leaving();
+  // Sets rows of jobs, and first_ids_.
+  void count_rows();
 
-  double task_work_ = 1.0;
   std::vector<Flow> flows_;
-  std::size_t open_ = 0, rows_ = 0;  // jobs
+  std::vector<std::int64_t> first_ids_;  // by flow, for a quick search
+  std::size_t open_ = 0, rows_ = 0;      // jobs
   std::int64_t next_flow_ = 0, next_job_ = 0;
   NamedRows named_jobs_, named_flows_;
   FlowProblem sorted_;
