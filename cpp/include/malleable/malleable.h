@@ -254,11 +254,11 @@ typedef struct malleable_epoch_options {
   double hysteresis;     /* 0; of jobs and flows */
   malleable_penalty penalty; /* none; of the jobs and flows of kind custom */
   const char* min_mode;      /* guarantee; of jobs: guarantee, gang or start */
-  int64_t shuffle_slots; /* 0; tandem: the slots of the second station */
-  int64_t idle;          /* tandem: 0: other jobs get the slots that a job cannot use; 1: they stay
-                          * idle */
-  double step_seconds;   /* 1; slotted: the length of a step */
-  const char* sizes;     /* known; jobs: known or unknown (then `work` says nothing) */
+  int64_t shuffle_slots;     /* 0; tandem: the slots of the second station */
+  int64_t idle;        /* tandem: 0: other jobs get the slots that a job cannot use; 1: they stay
+                        * idle */
+  double step_seconds; /* 1; slotted: the length of a step */
+  const char* sizes;   /* known; jobs: known or unknown (then `work` says nothing) */
 } malleable_epoch_options;
 
 typedef struct malleable_scheduler_options {
