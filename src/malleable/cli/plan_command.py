@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.outputs import OBJECTIVE, Outputs, output_arguments
-from malleable.cli.snapshot import take_snapshot
 from malleable.cli.streams import note, quiet
 from malleable.cli.terminal import (
     adder,
@@ -22,7 +21,7 @@ from malleable.cli.terminal import (
 from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan
-from malleable.jobs.table import MIN_MODES, check_time
+from malleable.jobs.table import MIN_MODES, Jobs, check_time
 from malleable.planning import plan
 from malleable.policies import idle_effort
 from malleable.traces import Trace
@@ -135,7 +134,7 @@ def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
         asked.usage("--slots N is needed: only a file of flows may have the number of slots")
     policy = _policy(asked, POLICIES, "jobs")
     common = fields_of(asked, "slots", "min_mode")
-    jobs, now, told = take_snapshot(trace, **fields_of(asked, "phase", "at", "now"))
+    jobs, now = _snapshot(asked, trace)
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(
             f"{asked.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
@@ -143,6 +142,24 @@ def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
         )
     count = counted(len(jobs), "job")
     made: Plan = _planned(asked, jobs, count, policy=policy, now=now, **common)
-    for line in told:
-        note(line)
     return made
+
+
+def _snapshot(asked: argparse.Namespace, trace: Trace) -> tuple[Jobs, float]:
+    # The jobs to plan, and the time of the plan: by default a trace's last arrival, and 0 for a table of jobs.
+    is_table = isinstance(trace.table, Jobs)
+    with warnings_as_notes():
+        if asked.now is not None:
+            return trace.jobs(asked.phase), check_time("--now", asked.now)
+        now = 0.0 if asked.at is None else check_time("--at", asked.at)
+        if asked.at is None:
+            jobs = trace.jobs(asked.phase)
+            if is_table or not len(jobs):
+                return jobs, now
+            now = float(jobs.arrival.max())
+            note(f"now = {now:.10g} s, the trace's last arrival (--at SECONDS: another time)")
+        jobs = trace.jobs(asked.phase, now)
+    if not is_table:
+        left = " and not finished, with the work that was then left" if trace.timed else ""
+        note(f"snapshot at {now:.10g} s: {counted(len(jobs), 'job')} submitted by then{left}")
+    return jobs, now
