@@ -13,18 +13,16 @@ from malleable.arrays import Integers
 from malleable.checkpoints import by_value
 from malleable.display import as_html, counted
 from malleable.slotted.table import MapReduceJobs, join_tables
-from malleable.validation import check_ends, check_whole, checked_choice, checked_positive, shown
+from malleable.validation import check_whole, checked_choice, checked_positive, shown
 
 _CHUNK_JOBS = 1 << 16  # jobs that are drawn at once
 
-Tasks = int | tuple[int, int]
-Size = float | tuple[int, int]
-
+_TASKS = (1, 10)  # least and most reduce tasks of a job
 SETTINGS = ("exp-large", "exp-small", "uniform-large", "uniform-small")
 """Workloads of their section VII: exponential or uniform, large or small reduce phases."""
 
 # Means of exponentials, ranges of uniforms: map, reduce.
-_SIZES: dict[str, tuple[Size, Size]] = {
+_SIZES: dict[str, tuple[Any, Any]] = {
     "exp-large": (5.0, 40.0),
     "exp-small": (30.0, 15.0),
     "uniform-large": ((1, 9), (10, 70)),
@@ -49,17 +47,13 @@ class MapReduceStream:
 
     Parameters
     ----------
-    setting : {"exp-large", "exp-small", "uniform-large", "uniform-small"} or pair
+    setting : {"exp-large", "exp-small", "uniform-large", "uniform-small"}
         Map and reduce work of a job: Exp(5) and Exp(40), Exp(30) and Exp(15), U[1, 9] and
-        U[10, 70], U[10, 50] and U[10, 20]; exponentials are rounded and at least 1. Or your own: for
-        each phase a mean (exponential) or the pair of the least and the largest (uniform).
+        U[10, 70], U[10, 50] and U[10, 20]; exponentials are rounded and at least 1.
     steps : int
         Jobs arrive in steps 1 to ``steps``.
     rate : float
         Mean number of arrivals a step.
-    tasks : int or (int, int)
-        Reduce tasks of a job, or the range of their uniformly drawn number; a job never has more
-        tasks than units.
 
     Raises
     ------
@@ -72,8 +66,8 @@ class MapReduceStream:
 
     Notes
     -----
-    The paper says "up to 10" tasks and does not say how long they are. U{1..10} and even splits are our
-    choices, and the non-preemptive ratios depend on them. O(1) a job.
+    The paper says "up to 10" reduce tasks and does not say how long they are. U{1..10}, never more than
+    units, and even splits are our choices, and the non-preemptive ratios depend on them. O(1) a job.
 
     Examples
     --------
@@ -84,20 +78,12 @@ class MapReduceStream:
     0
     """
 
-    def __init__(
-        self,
-        setting: str | tuple[Size, Size] = "exp-large",
-        *,
-        steps: int = 500,
-        rate: float = 2.0,
-        tasks: Tasks = (1, 10),
-    ) -> None:
-        self.sizes = _checked_sizes(setting)
+    def __init__(self, setting: str = "exp-large", *, steps: int = 500, rate: float = 2.0) -> None:
+        self.sizes = _SIZES[checked_choice("setting", setting, SETTINGS)]
         self.steps = check_whole("steps", steps, 0, 2**40)
         self.rate = checked_positive("rate", rate)
         if self.rate > 1e6:
             raise ValueError(f"rate = {shown(rate)}: must be at most 10^6")
-        self.tasks = check_ends("tasks", tasks, 1, 10**6)
 
     def __repr__(self) -> str:
         steps, units = counted(self.steps, "step"), self.rate * self.mean_work
@@ -128,7 +114,7 @@ class MapReduceStream:
             arrival = np.repeat(np.arange(first, first + count), of_each)
             maps = self._draw(map_size, len(arrival), generator)
             work = self._draw(reduce_size, len(arrival), generator)
-            tasks = generator.integers(*self.tasks, len(arrival), endpoint=True)
+            tasks = generator.integers(*_TASKS, len(arrival), endpoint=True)
             yield MapReduceJobs.from_columns(arrival, maps, *even_split(work, tasks))
 
 
@@ -140,32 +126,13 @@ def _mean(size: Any) -> float:
     return 1.0 + math.exp(-1.5 / size) / -math.expm1(-1.0 / size)
 
 
-def _checked_sizes(setting: Any) -> tuple[Size, Size]:
-    if isinstance(setting, str):
-        return _SIZES[checked_choice("setting", setting, SETTINGS)]
-    sizes = list(setting) if isinstance(setting, (tuple, list)) else []
-    if len(sizes) != 2:
-        raise ValueError(f"setting = {shown(setting)}: a name, or sizes of map and reduce work")
-    checked: list[Size] = []
-    for size in sizes:
-        if isinstance(size, (tuple, list)):
-            checked.append(check_ends("setting", size, 0, 2**32))
-        else:
-            mean = checked_positive("setting", size)
-            if mean > 2**32:
-                raise ValueError(f"setting = {shown(setting)}: a mean must be at most 2^32")
-            checked.append(mean)
-    return checked[0], checked[1]
-
-
 def section7(
-    setting: str | tuple[Size, Size] = "exp-large",
+    setting: str = "exp-large",
     *,
     steps: int = 500,
     rate: float = 2.0,
-    tasks: Tasks = (1, 10),
     rng: np.random.Generator | int | None = None,
 ) -> MapReduceJobs:
     """One draw of a `MapReduceStream` as a table; arguments as there."""
-    stream = MapReduceStream(setting, steps=steps, rate=rate, tasks=tasks)
+    stream = MapReduceStream(setting, steps=steps, rate=rate)
     return join_tables(list(stream.chunks(rng)))
