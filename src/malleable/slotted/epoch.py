@@ -3,16 +3,15 @@ and reduce tasks start now."""
 
 from __future__ import annotations
 
-import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
 from malleable.arrays import arguments
 from malleable.display import counted, html_of
 from malleable.epoch import BaseEpoch, ExplainedDecision
-from malleable.jobs.table import Floats, Integers, check_time
+from malleable.jobs.table import Integers, check_time
 from malleable.policies import SlottedPolicy, policy_of
-from malleable.validation import RATE, WEIGHT, WORK, check_amount, check_whole, floats
+from malleable.validation import RATE, WEIGHT, check_amount, check_whole
 
 
 class SlottedDecision(ExplainedDecision):
@@ -53,16 +52,6 @@ class SlottedDecision(ExplainedDecision):
     order: Integers
     overloaded: bool
     _repr_html_ = html_of("ids slots maps reduces changed")
-
-
-def believed_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
-    """The work left that you should tell for each job, so that no job delays others by outliving its estimate.
-
-    ``estimate`` and ``done``, shape (J,), are the estimated and the done work. Returns the rest of the
-    estimate; for a job that has outlived it, a quarter of the work done so far. O(J)."""
-    size, past = floats("estimate", estimate, WORK), floats("done", done, WORK)
-    left: Floats = np.where(past <= size, size - past, 0.25 * past)
-    return left
 
 
 class SlottedEpoch(BaseEpoch):
