@@ -177,33 +177,19 @@ class Replications:
             for name in names
         }
 
-    def _by_size(self, policy: str) -> tuple[Any, Any]:
-        # Jobs and mean stretch by seed and bucket of size; NaN if a seed has none.
-        parts = [run.slowdown[policy] for run in self.done]
-        shape = len(parts), max((len(count) for count, _ in parts), default=1)
-        count, mean = np.zeros(shape, dtype=np.int64), np.full(shape, math.nan)
-        for row, (jobs, stretch) in enumerate(parts):
-            count[row, : len(jobs)] = jobs
-            mean[row, : len(jobs)] = np.where(jobs, stretch, math.nan)
-        return count, mean
-
     @property
     def slowdown(self) -> dict[str, tuple[Any, Any]]:
         """By policy: jobs and mean stretch in each bucket of size, pooled over all seeds."""
         found = {}
         for policy in self.policies:
-            count, mean = self._by_size(policy)
-            jobs, total = count.sum(axis=0), np.nansum(count * mean, axis=0)
-            found[policy] = jobs, np.divide(total, jobs, out=np.zeros(len(jobs)), where=jobs > 0)
+            parts = [run.slowdown[policy] for run in self.done]
+            jobs, total = np.zeros((2, max(len(count) for count, _ in parts)))
+            for count, mean in parts:
+                jobs[: len(count)] += count
+                total[: len(count)] += count * np.where(count, mean, 0.0)
+            stretch = np.divide(total, jobs, out=np.zeros(len(jobs)), where=jobs > 0)
+            found[policy] = jobs.astype(np.int64), stretch
         return found
-
-    @property
-    def by_size(self) -> dict[str, list[Interval]]:
-        """By policy and bucket of size the mean stretch, over the seeds that have such jobs."""
-        return {
-            policy: [interval(own.tolist(), self.confidence) for own in self._by_size(policy)[1].T]
-            for policy in self.policies
-        }
 
 
 def _one(

@@ -226,8 +226,7 @@ def simulation_dict(result: SimulationResult) -> dict[str, Any]:
         "timing": _nested(result.timing, "decisions", 1),
     }
     if result.model in _DECADES:
-        stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
-        shown["slowdown"] = _sizes_dict(result.slowdown, stretch)
+        shown["slowdown"] = _sizes_dict(result.slowdown)
     return shown
 
 
@@ -246,7 +245,7 @@ def _point_dict(found: Replications) -> dict[str, Any]:
     return {
         "seeds": found.seeds,
         "policies": _summary_dict(found.summary),
-        "slowdown": _sizes_dict(found.slowdown, found.by_size),
+        "slowdown": _sizes_dict(found.slowdown),
         "timing": _nested(found.timing, "decisions", 1),
     }
 
@@ -268,14 +267,12 @@ def _summary_dict(summary: Summary) -> dict[str, Any]:
     return {policy: _nested(own, "users", -1) for policy, own in summary.items()}
 
 
-def _sizes_dict(
-    slowdown: Mapping[str, tuple[Any, Any]], stretch: Mapping[str, Sequence[Value]]
-) -> dict[str, Any]:
+def _sizes_dict(slowdown: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
     return {
         policy: [
-            {"decade": k, "jobs": jobs, **plain(_interval(stretch[policy][k]))}
-            for k, jobs in enumerate(count.tolist())
-            if jobs
+            {"decade": k, "jobs": count, "mean": mean}
+            for k, (count, mean) in enumerate(zip(jobs.tolist(), stretch.tolist(), strict=True))
+            if count
         ]
-        for policy, (count, _) in slowdown.items()
+        for policy, (jobs, stretch) in slowdown.items()
     }
