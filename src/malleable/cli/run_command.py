@@ -30,7 +30,14 @@ from malleable.cli.run_screen import (
 )
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
-from malleable.cli.terminal import Interrupts, adder, duration, interrupts_heard, size
+from malleable.cli.terminal import (
+    Interrupts,
+    adder,
+    duration,
+    interrupts_heard,
+    size,
+    warnings_as_notes,
+)
 from malleable.files.writing import check_targets
 from malleable.live import engines
 from malleable.live.conditions import Conditions
@@ -109,8 +116,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-load X", told, float)
     add("--delay S", "start a task no sooner than this time after another (default: 0)", duration)
     add("--memory SIZE", "memory for all tasks together (default: that of this machine)", size)
-    told = "where tasks run: hyperqueue:FOLDER of a running server (default: on this machine)"
-    add("--engine NAME", told)
+    told = "where tasks run: hyperqueue (starts a server here) or hyperqueue:FOLDER (a running "
+    add("--engine NAME", f"{told}server; default: on this machine)")
     told = "when to stop early: soon,fail=1 (one task has failed; running tasks may end), now,fail=10%% (they"
     add("--halt WHEN", f"{told} are ended, too), now,success=1 ... (default: never)", halt)
     add("--joblog FILE", "write a line for each task, with GNU parallel's columns")
@@ -284,8 +291,8 @@ def run(asked: argparse.Namespace) -> int:
     if asked.joblog:
         check_targets({"--joblog": asked.joblog}, asked.force or again)
     outputs = Outputs(asked, inputs=[asked.file if names_file(asked) else None])
-    if asked.engine and not re.fullmatch("hyperqueue:.+", asked.engine):
-        raise ValueError(f"--engine {asked.engine}: expected hyperqueue:FOLDER")
+    if asked.engine and not re.fullmatch("hyperqueue(:.+)?", asked.engine):
+        raise ValueError(f"--engine {asked.engine}: expected hyperqueue or hyperqueue:FOLDER")
     things = _things(asked)
     return (_go_on if again else _begin)(asked, things, outputs)
 
@@ -441,7 +448,8 @@ def _progress(
 def _engine(name: str | None, slots: int) -> Engine:
     if not name:
         return Local(slots)
-    return engines.HyperQueue(slots, name.partition(":")[2])
+    with warnings_as_notes():
+        return engines.HyperQueue(slots, name.partition(":")[2] or None)
 
 
 def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs: Outputs) -> int:
