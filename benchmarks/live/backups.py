@@ -82,10 +82,10 @@ def main() -> None:
             "mean_response_s": [round(response(each, jobs), 2) for each in (off, on)],
             "ratio": round(ratios[-1], 3),
             "tasks": sum(work.tasks for work in on),
-            "backup_tasks": sum(work.backup_tasks for work in on),
-            "backups_won": sum(work.backups_won for work in on),
-            "wasted_slot_seconds": round(sum(work.wasted_slot_seconds for work in on), 1),
-            "slot_seconds": round(sum(work.taken for work in off), 1),
+            "backup_tasks": sum(work.sums.backup_tasks for work in on),
+            "backups_won": sum(work.sums.backups_won for work in on),
+            "wasted_slot_seconds": round(sum(work.sums.wasted_slot_seconds for work in on), 1),
+            "slot_seconds": round(sum(work.sums.seconds for work in off), 1),
         }
         print(json.dumps(told), flush=True)
     mean = math.exp(statistics.mean(map(math.log, ratios)))

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from malleable.live.decider import SchedulerDecider
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.governor import Governor
+from malleable.live.slurm.lease import Lease
 from malleable.live.slurm.place_deciders import PlaceDeciders
 from tests.live.slurm_cluster import SlurmCluster, why_not
 
@@ -70,7 +71,7 @@ def main():
         engine = Slurm(asked.every, everybody=True)
         governor = Governor(
             engine, PlaceDeciders(lambda place: SchedulerDecider(1, counted=True, processors="own")),
-            lambda array: array.user == cluster.user.pw_name, no_lease=True,
+            lambda array: array.user == cluster.user.pw_name, Lease(engine),
         )  # fmt: skip
         controller = int((cluster.base / "run" / "slurmctld.pid").read_text())
         time.sleep(10.0)  # the first tasks have started

@@ -86,10 +86,10 @@ def test_the_first_attempt_to_end_counts():
     assert sorted(number for _, number, *_ in loop.settled) == list(range(6))
     assert loop.left_over == ["0.3.0"]
     assert job.ended < 5.0
-    assert (job.done, job.failed, job.retried, job.running, job.beside) == (6, 0, 0, 0, 0)
-    assert (job.backup_tasks, job.backups_won) == (1, 1)
-    assert job.wasted_slot_seconds > 0.0
-    assert job.taken == pytest.approx(6.0)  # of attempts that counted
+    assert (job.done, job.failed, job.sums.retried, job.running, job.beside) == (6, 0, 0, 0, 0)
+    assert (job.sums.backup_tasks, job.sums.backups_won) == (1, 1)
+    assert job.sums.wasted_slot_seconds > 0.0
+    assert job.sums.seconds == pytest.approx(6.0)  # of attempts that counted
 
 
 def first_run(tasks, seconds):
@@ -133,7 +133,7 @@ def test_few_backup_tasks_begin_in_vain_where_tasks_are_alike(scatter):
             loop = first_run(tasks, lambda key, times=times: next(times))
             go(loop)
             made += tasks
-            vain += loop.jobs[0].backup_tasks - loop.jobs[0].backups_won
+            vain += loop.jobs[0].sums.backup_tasks - loop.jobs[0].sums.backups_won
     assert vain <= 0.02 * made
 
 
@@ -154,7 +154,7 @@ def test_a_backup_task_that_is_slower_ends_in_vain():
     job = loop.jobs[0]
     assert engine.killed == ["0.3.1"]
     assert job.ended == 5.0
-    assert (job.backup_tasks, job.backups_won, job.done) == (1, 0, 6)
+    assert (job.sums.backup_tasks, job.sums.backups_won, job.done) == (1, 0, 6)
 
 
 @pytest.mark.parametrize("off", ["job", "engine"])
@@ -174,11 +174,11 @@ def test_no_task_has_a_backup_task_before_one_has_ended_or_while_one_waits():
     waits = work("b", 9, max_slots=2)
     loop, engine = made([waits], 6, {"0.1.0": 60.0})
     go(loop, lambda: None if waits.waiting == 0 else check_none(waits))
-    assert waits.backup_tasks == 1
+    assert waits.sums.backup_tasks == 1
 
 
 def check_none(job):
-    assert job.backup_tasks == 0
+    assert job.sums.backup_tasks == 0
 
 
 def test_a_backup_task_is_ended_as_soon_as_a_task_wants_its_slot():
@@ -199,7 +199,7 @@ def test_a_backup_task_is_ended_as_soon_as_a_task_wants_its_slot():
     assert second in engine.running
     go(loop)
     assert loop.jobs[1].ended < 12.0
-    assert first.backup_tasks >= 3  # one more, when the slot was free again
+    assert first.sums.backup_tasks >= 3  # one more, when the slot was free again
 
 
 @pytest.mark.parametrize("first", ["0.3.0", "0.3.1"])
@@ -209,11 +209,11 @@ def test_if_one_attempt_fails_the_other_goes_on_alone(first):
     go(loop)
     job = loop.jobs[0]
     other = {"0.3.0": "0.3.1", "0.3.1": "0.3.0"}[first]
-    assert (job.done, job.failed, job.retried, job.running, job.beside) == (6, 0, 0, 0, 0)
+    assert (job.done, job.failed, job.sums.retried, job.running, job.beside) == (6, 0, 0, 0, 0)
     assert (0, 3, other, "ended") in loop.settled
     assert first in loop.left_over
-    assert job.backups_won == 0
-    assert job.wasted_slot_seconds >= ends[first]
+    assert job.sums.backups_won == 0
+    assert job.sums.wasted_slot_seconds >= ends[first]
 
 
 def test_a_task_of_which_both_attempts_fail_has_failed_once():
@@ -224,7 +224,7 @@ def test_a_task_of_which_both_attempts_fail_has_failed_once():
             [work("a", 6, retries=retries)], 6, ends, status=lambda key: 7 * (key in bad)
         )
         go(loop)
-        assert (loop.jobs[0].failed, loop.jobs[0].retried) == (failed, retries)
+        assert (loop.jobs[0].failed, loop.jobs[0].sums.retried) == (failed, retries)
         assert engine.starts[7:] == ["0.3.2"] * retries
 
 
@@ -238,7 +238,7 @@ def test_a_task_whose_backup_task_was_ended_before_has_failed_once():
     loop.add(JobState("b", 40, lambda number, attempt: Task("", ["x"])))
     go(loop)
     assert "0.3.1" in engine.killed
-    assert (first.done, first.retried) == (4, 1)
+    assert (first.done, first.sums.retried) == (4, 1)
 
 
 def test_maxima_hold():
@@ -247,7 +247,7 @@ def test_maxima_hold():
     most = []
     go(loop, lambda: most.append(sum(key[0] == "0" for key in engine.running)))
     assert max(most) == 3
-    assert job.backup_tasks > 0
+    assert job.sums.backup_tasks > 0
 
 
 def test_a_backup_task_leaves_the_slot_of_its_own_jobs_maximum_to_a_task_that_waits():
@@ -292,7 +292,7 @@ def test_a_job_that_is_held_has_no_new_backup_tasks(held):
     loop.step()
     setattr(job, held, True)
     go(loop)
-    assert job.backup_tasks == 0
+    assert job.sums.backup_tasks == 0
 
 
 def test_looks_come_as_seldom_as_attempts_are_old():
@@ -352,7 +352,7 @@ def test_each_task_counts_once_whatever_is_reported(seed, tmp_path):
         assert all(job.done + job.failed == job.tasks and not job.running for job in jobs)
         assert all(job.beside == 0 for job in jobs)
         assert Counter((row, task) for row, task, *_ in loop.settled).most_common(1)[0][1] == 1
-        assert sum(job.backup_tasks for job in jobs) > 0
+        assert sum(job.sums.backup_tasks for job in jobs) > 0
         attempts = list(journal.attempts(number))
         assert len({each[:3] for each in attempts}) == len(attempts)
         kept = [Counted() for _ in jobs]
@@ -360,9 +360,12 @@ def test_each_task_counts_once_whatever_is_reported(seed, tmp_path):
         for found in over.values():
             kept[found.last.job].add(found)
         for told, job in zip(kept, jobs, strict=True):
-            assert (told.done, told.retried) == (job.done, job.retried)
-            assert (told.backup_tasks, told.backups_won) == (job.backup_tasks, job.backups_won)
-            assert told.wasted_slot_seconds == pytest.approx(job.wasted_slot_seconds)
+            assert (told.done, told.retried) == (job.done, job.sums.retried)
+            assert (told.backup_tasks, told.backups_won) == (
+                job.sums.backup_tasks,
+                job.sums.backups_won,
+            )
+            assert told.wasted_slot_seconds == pytest.approx(job.sums.wasted_slot_seconds)
         for row, task, *_ in loop.settled:
             assert over[row, task].over(1)
         failing = [found.over(1) for found in over.values() if not found.good]

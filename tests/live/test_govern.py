@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from malleable.live.decider import SchedulerDecider
+from malleable.live.jobs_file import Terms
 from malleable.live.journal import Journal
 from malleable.live.slurm.commands import Change, Reply, Slurm, SlurmError
-from malleable.live.slurm.governor import Governor, Wishes, wishes_of
+from malleable.live.slurm.governor import Governor, wishes_of
 from malleable.live.slurm.lease import Lease, left_behind
 from malleable.live.slurm.place_deciders import PlaceDeciders
 from malleable.live.status import run_status
@@ -83,7 +84,7 @@ def test_seconds_are_measured():
         governor.step()
         for row, job in enumerate(governor.jobs):
             if job.done > 100:
-                seen[row] = job.taken / job.done
+                seen[row] = job.sums.seconds / job.done
     assert [seen[row] for row in range(3)] == pytest.approx([1.0, 3.0, 8.0], rel=0.2)
 
 
@@ -213,15 +214,18 @@ def test_hostile_names_and_comments():
     assert all(number <= len(HOSTILE) + 100 for number, _, _ in world.updates)
 
 
+ALL = Terms(weight=2.0, deadline=5.0, min_slots=3, max_slots=7, seconds=2.5)
+
+
 @pytest.mark.parametrize(
     ("comment", "wishes"),
     [
-        ("", Wishes()),
-        ("(null)", Wishes()),
-        ("weight=3", Wishes()),
-        ("malleable weight=2 min=3 max=7 seconds=2.5 deadline=5", Wishes(2.0, 5.0, 3, 7, 2.5)),
-        ("malleable weight=nan min=-1 max=0 seconds=inf deadline=-3", Wishes()),
-        ("malleable weight=1e400 min=1e300 = == x=y", Wishes()),
+        ("", Terms()),
+        ("(null)", Terms()),
+        ("weight=3", Terms()),
+        ("malleable weight=2 min=3 max=7 seconds=2.5 deadline=5", ALL),
+        ("malleable weight=nan min=-1 max=0 seconds=inf deadline=-3", Terms()),
+        ("malleable weight=1e400 min=1e300 = == x=y", Terms()),
     ],
 )
 def test_wishes(comment, wishes):

@@ -252,7 +252,7 @@ def test_errors_of_a_machine_without_room_are_no_failures(own_supervisor, monkey
 
     monkeypatch.setattr(supervisor, "spawn", refuses)
     own_supervisor.obey(("start", "a", ["true"], {}, "", "", "", "", 0.0))
-    assert own_supervisor.said == [("short", "a", os.strerror(why))]
+    assert own_supervisor.said == [("returned", "a", os.strerror(why))]
 
 
 def test_fewer_run_while_there_is_no_room(tmp_path):

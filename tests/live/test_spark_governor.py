@@ -178,7 +178,7 @@ def test_a_journal_says_what_became_of_stages_and_what_was_learnt(tmp_path):
         ]
         assert status.slots == 8
         play(spark, governor)
-        governor.end("done")
+        governor.end_run("done")
         status = run_status(journal)
         assert [(job.done, job.left, job.failed) for job in status.jobs] == [(30, 0, 0), (4, 0, 0)]
         assert [job.seconds for job in status.jobs] == pytest.approx([1.0, 2.0], rel=0.01)

@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from malleable.live.jobs_file import parse_jobs
+from malleable.live.jobs_file import Terms, parse_jobs
 from malleable.live.shell_text import quoted
 from malleable.live.slurm.commands import Reply, Slurm, SlurmError
-from malleable.live.slurm.governor import Wishes, wishes_of
+from malleable.live.slurm.governor import wishes_of
 from malleable.live.slurm.submit import submit
 
 VALUES = [
@@ -76,7 +76,8 @@ def test_what_sbatch_is_told(tmp_path):
     first, then = (words for words, _ in ask.given)
     assert {"--array=0-4", "--mem=3M", "--cpus-per-task=2", "-p", "x"} <= set(first)
     wishes = wishes_of(next(w for w in first if w.startswith("--comment=")).partition("=")[2])
-    assert wishes == Wishes(2.0, wishes.deadline, 2, 0, 2.5)
+    terms = Terms(weight=2.0, deadline=wishes.deadline, min_slots=2, seconds=2.5)
+    assert wishes == terms
     assert {"--array=0-0%1", "--dependency=afterok:101"} <= set(then)
     assert any(word.endswith("/kept %%a.output/1/0-reduce_a/slurm.log") for word in then)
 

@@ -56,10 +56,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--objective", OBJECTIVE, default="sum:response")
     add("--policy", "how slots are given", default="auto")
     add("--every S", "look at the queue every S seconds", float, "5")
-    told = "keep no lease. (A lease is a process of this machine and a job that waits in the queue. If the"
-    told += " governor is killed, the lease sets its changes back.)"
-    add("--no-lease", told, bool)
-    told = "the lease sets everything back if the governor has not looked for S seconds"
+    told = "a process of this machine and a job in the queue set everything back if the governor has not"
+    told += " looked for S seconds"
     add("--lease-seconds S", told, float, "60")
     told = "end when no array is left that can ever start (default: at Ctrl-C)"
     add("--until-done", told, bool)
@@ -102,7 +100,7 @@ def _places(asked: argparse.Namespace) -> PlaceDeciders:
             made = partial(made, history=history)
     if not asked.record:
         return PlaceDeciders(lambda place: made())
-    names = chain([asked.record], repeat(""))  # record the first place only
+    names = chain([asked.record], repeat(""))  # the first place has the name itself
     return PlaceDeciders(lambda place: made(record=next(names) or f"{asked.record}.{place}"))
 
 
@@ -153,7 +151,7 @@ def _go(asked: argparse.Namespace, engine: Slurm, places: PlaceDeciders, outputs
             restored = governor.restore()
             if not restored:
                 note(
-                    "some changes could not be set back; if there is a lease, it sets them back",
+                    "some changes could not be set back; the lease sets them back",
                     grave=True,
                 )
             governor.end("done" if governor.finished else "stopped")
@@ -178,14 +176,12 @@ def _begun(
     number_of_run = journal.begin(
         max(1, sum(map(look.slots, look.usable))), asked.objective, asked.policy, kind="arrays",
     )  # fmt: skip
-    journal.enter(number_of_run)
     # Errors of views and predictions are shown and do not end the run.
     guard = Guard(lambda text: note(text, grave=True))
-    lease = None if asked.no_lease else Lease(engine, Path.home() / OURS)
+    lease = Lease(engine, Path.home() / OURS)
     governor = Governor(
         *(engine, places, partial(_chosen, asked), lease, journal, number_of_run),
         lease_seconds=asked.lease_seconds,
-        no_lease=asked.no_lease,
         until_done=asked.until_done,
         guard=guard,
         # The run's clock is 0 when the oldest array came.

@@ -473,9 +473,8 @@ def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs
         except BaseException:
             engine.close(0.0)
             raise
-        begun.end(loop, "done" if loop.finished else "stopped")
         loop.tell()
-        begun.learn(loop, decider)
+        begun.end(loop, "done" if loop.finished else "stopped")
     if left:
         note(f"{counted(left, 'process')} did not end", grave=True)
     if isinstance(wanted.error, BrokenPipeError):

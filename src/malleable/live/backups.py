@@ -66,9 +66,6 @@ class Backups:
             self.running.pop(each, None)
         return other
 
-    def give_up(self, key: str, attempt: RunningAttempt) -> None:
-        self.dying[key] = attempt
-
     def stir(self) -> None:
         # Tasks have started or ended: look for backups again.
         self._stirred = True

@@ -8,7 +8,6 @@ later process that resumes the run) knows a call by its job, its place there and
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 import os
@@ -506,10 +505,7 @@ class CallRun:
             self._describe(0.0)
             whole = all(work.failed == 0 and work.tasks >= work.known for work in self.loop.jobs)
             status = "done" if finished and whole and not self.broken else "stopped"
-            with contextlib.suppress(Exception):  # what was learnt cannot end a run
-                self.journal.learn(self._decider.history(self.loop.now))
-            self.journal.record(self.number, self.loop.now, status=status)
-            self.journal.commit()
+            self.loop.end_run(status)
 
 
 def _last_run(journal: Journal) -> tuple[int, list[JobRow]]:

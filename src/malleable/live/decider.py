@@ -91,7 +91,6 @@ class SchedulerDecider:
         # by row: tasks that had ended, and failed, before
         self._first: dict[int, tuple[int, int]] = {}
         self._most: dict[int, int] = {}  # by row: max_slots that the scheduler has
-        self._held: dict[int, int] = {}  # by row: slots of the last decision, if any
         self._changed: set[int] = set()  # rows whose changes the scheduler does not know yet
         # What `ended` was told (row, seconds, processor seconds) of jobs that the scheduler has.
         self._ended: list[tuple[int, float, float]] = []
@@ -177,7 +176,6 @@ class SchedulerDecider:
         number = self._id_of.pop(row)
         del self._row_of[number]
         self._most.pop(row, None)
-        self._held.pop(row, None)
         self._changed.discard(row)
         self._limited.discard(row)
         self._scheduler.finish([number], now)
@@ -213,13 +211,6 @@ class SchedulerDecider:
             for name in work.needs.keys() & free.keys():
                 free[name] -= (work.running + work.beside) * work.needs[name]
         return {name: max(0.0, left) for name, left in free.items()}
-
-    def _report_free_capacity(self) -> None:
-        # Let jobs that state their needs have as many tasks as fit into the capacity.
-        free = self._free_capacity()
-        if free != self._free:
-            self._free = free
-            self._changed |= self._limited
 
     def resize(self, slots: int, now: float) -> None:
         self._slots = slots
@@ -258,8 +249,10 @@ class SchedulerDecider:
 
     def _report_changes(self, now: float) -> None:
         self._tell_ended(now)
-        if self._limited:
-            self._report_free_capacity()
+        free = self._free_capacity() if self._limited else self._free
+        if free != self._free:  # jobs that state their needs may have as many tasks as fit into it
+            self._free = free
+            self._changed |= self._limited
         if not self._changed:
             return
         rows = sorted(self._changed)
@@ -302,9 +295,8 @@ class SchedulerDecider:
         decision = self._scheduler.decide(now)
         rows = [self._row_of[number] for number in decision.ids.tolist()]
         slots = dict(zip(rows, decision.slots.tolist(), strict=True))
-        ceased = [row for row in self._held if not slots.get(row)]
-        moved = [row for row, count in slots.items() if count and self._held.get(row) != count]
-        self._held = {row: count for row, count in slots.items() if count}
+        ceased = [row for row, work in self._works.items() if work.slots and not slots.get(row)]
+        moved = [row for row, count in slots.items() if count and self._works[row].slots != count]
         if not ceased and not moved:
             return []
         reasons = self.guard("the reasons of decisions", decision.explain) or [""] * len(rows)

@@ -456,7 +456,7 @@ class Executor(futures.Executor):
             left = max(0, job.count - work.done - work.failed)
             end = expected.get(row, ExpectedEnd(row))
             at = max(end.at - now, 0.0) if left else 0.0  # max keeps NaN
-            mean = work.taken / work.done if work.done else math.nan
+            mean = work.sums.seconds / work.done if work.done else math.nan
             why = waits if waits and left else work.why
             found[work.name] = Progress(
                 *(work.done, work.failed, left, work.slots, work.running, why),

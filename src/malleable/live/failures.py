@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_first, recalled
+from malleable.live.jobs_file import Job, described_jobs, never_begin, recalled
 from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.journal_rows import WORDS
 from malleable.live.output import SUFFIXES, job_folder, open_stream, output_folder, stream_of
@@ -173,14 +173,6 @@ def failures(journal: Journal, run: Run) -> Iterator[Failure]:
                 bad.add(row)
                 folder = str(base / job_folder(row, job.name)) if base else ""
                 yield failure(job, tried.last, tried.made, folder)
-    place = {job.name: row for row, job in enumerate(jobs)}
-    for row in parents_first([[place[name] for name in job.after] for job in jobs]):
-        parents = [name for name in jobs[row].after if place[name] in bad]
-        never = len(jobs[row]) - over[row]
-        if jobs[row].held == CANCELLED:
-            bad.add(row)
-            if never:
-                yield skipped(jobs[row], never, ())
-        elif parents:
-            bad.add(row)
-            yield skipped(jobs[row], len(jobs[row]), parents)
+    for row, parents in never_begin(jobs, bad).items():
+        if never := len(jobs[row]) - over[row]:
+            yield skipped(jobs[row], never, parents)

@@ -44,8 +44,37 @@ _HELD = "held"  # key of that order in a job's description
 MOST_TASKS = 100_000_000
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(kw_only=True)
+class Terms:
+    """What a user asks for a job.
+
+    Attributes
+    ----------
+    weight, min_slots, max_slots, user, program
+        As in job tables; task times are remembered by the program.
+    deadline : float
+        Seconds after the start of the run; infinite: none.
+    retries : int
+        How often a failed task is tried again.
+    seconds : float
+        Estimated seconds of a task; 0: not known.
+    backups : bool
+        Whether its tasks may run twice at once.
+    """
+
+    weight: float = 1.0
+    deadline: float = math.inf
+    min_slots: int = 0
+    max_slots: int | None = None
+    user: str = ""
+    program: str = ""
+    retries: int = 0
+    seconds: float = 0.0
+    backups: bool = False
+
+
+@dataclass
+class Job(Terms):
     """A job to run.
 
     Attributes
@@ -55,24 +84,14 @@ class Job:
         by name, or None for a task without a value.
     commands : sequence
         Instead: one task each, a text for a shell.
-    weight, min_slots, max_slots, user, program
-        As in job tables.
-    deadline : float
-        Seconds after the start of the run; infinite: none.
     memory : float
         Bytes of a task; 0: not known. Running tasks together have at most the machine's.
     after : sequence of str
         Names of jobs that must have ended first.
-    retries : int
-        How often a failed task is tried again.
     timeout : float
         Time limit of a task [s], which then has failed; 0: none.
-    seconds : float
-        Estimated seconds of a task; 0: not known.
     folder, environment
         Where its tasks run, and variables beside those of the run.
-    backups : bool
-        Whether its tasks may run twice at once.
     resources : mapping
         How many of each resource a task holds.
     held : str
@@ -83,20 +102,11 @@ class Job:
     command: Template | None = None
     values: Sequence[Any] = (None,)
     commands: Sequence[str] = ()
-    weight: float = 1.0
-    deadline: float = float("inf")
-    min_slots: int = 0
-    max_slots: int | None = None
     memory: float = 0.0
-    user: str = ""
-    program: str = ""
     after: Sequence[str] = ()
-    retries: int = 0
     timeout: float = 0.0
-    seconds: float = 0.0
     folder: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
-    backups: bool = False
     resources: Mapping[str, int] = field(default_factory=dict)
     held: str = ""
 
@@ -443,6 +453,19 @@ def parents_first(after: Sequence[Sequence[int]]) -> list[int]:
             if waits[child] == 0:
                 free.append(child)
     return free
+
+
+def never_begin(jobs: Sequence[Job], failed: Iterable[int]) -> dict[int, list[str]]:
+    """Jobs that were cancelled, or wait for jobs that failed, as these rows did, or were cancelled: by row the
+    names of the latter. O(rows + edges)."""
+    place = {job.name: row for row, job in enumerate(jobs)}
+    bad, found = set(failed), dict[int, list[str]]()
+    for row in parents_first([[place[name] for name in job.after] for job in jobs]):
+        parents = [name for name in jobs[row].after if place[name] in bad]
+        if jobs[row].held == CANCELLED or parents:
+            bad.add(row)
+            found[row] = [] if jobs[row].held == CANCELLED else parents
+    return found
 
 
 def _check_order(jobs: Sequence[Job]) -> None:

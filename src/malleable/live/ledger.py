@@ -11,14 +11,15 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Literal
 
 from malleable.live.guard import Guard
-from malleable.live.jobs_file import parents_first
+from malleable.live.jobs_file import Terms, parents_first
 from malleable.live.journal import Attempt, Decided, ExpectedEnd, JobRow, Journal, RunningTasks
 from malleable.live.journal_rows import WORDS
 from malleable.live.protocol import Task
+from malleable.live.task_outcome import Counted
 
 if TYPE_CHECKING:
     from malleable.live.decider import SchedulerDecider
@@ -30,7 +31,7 @@ _SHARE = 0.05  # share of the time that is spent on expected ends
 
 
 @dataclass
-class JobState:
+class JobState(Terms):
     """What a run has to do for one job, and how far it is.
 
     Attributes
@@ -39,18 +40,12 @@ class JobState:
         More may come while the job is open.
     make : callable
         ``make(number, attempt) -> Task``, without its key; None: the task was cancelled.
-    retries : int
-        How often a failed task is tried again.
-    seconds : float
-        Estimated seconds of a task; 0: unknown.
     arrival : float
         Since when it is there [s of the run]; NaN: since it may run.
     width : int
         Slots of a task.
     place : str
         The pool of slots that it uses, if an engine has several.
-    backups : bool
-        Whether its tasks may run twice at once.
     needs : mapping
         What a running task holds: bytes of ``memory``, and numbers of resources.
     flow : str
@@ -60,20 +55,11 @@ class JobState:
     name: str
     tasks: int
     make: Callable[[int, int], Task | None] = lambda number, attempt: None
-    weight: float = 1.0
-    deadline: float = math.inf
-    min_slots: int = 0
-    max_slots: int | None = None
-    user: str = ""
-    program: str = ""  # task times are learnt by this name
     after: Sequence[int] = ()
-    retries: int = 0
-    seconds: float = 0.0
     needs: Mapping[str, float] = field(default_factory=dict)
     arrival: float = math.nan
     width: int = 1
     place: str = ""
-    backups: bool = False
     flow: str = ""
 
     next: int = 0  # the first task that was never started
@@ -83,24 +69,19 @@ class JobState:
     since: float = 0.0  # sum of the times since when it holds them
     # More slots: of backup tasks, and of attempts that will end in vain.
     beside: int = 0
-    backup_tasks: int = 0  # backup tasks that began
-    backups_won: int = 0  # backup tasks that ended before the first attempt
-    wasted_slot_seconds: float = 0.0  # slot-seconds of attempts that ended in vain
     # For engines that show counts: seconds that running tasks have run in all, and the mean seconds
     # of tasks that ended well, if known.
     elapsed: float = 0.0
     mean: float = math.nan
+    # What ended tasks took, what backup tasks gained, starts and ends of attempts; also of earlier sessions.
+    sums: Counted = field(default_factory=Counted)
     done: int = 0
     failed: int = 0
     # failed tasks by the way in which they failed, in the words of WORDS; "failed" itself is left out
     ways: Counter[str] = field(default_factory=Counter)
-    retried: int = 0  # attempts at tasks beyond the first
-    taken: float = 0.0  # seconds of tasks that ended well, in all
     recent: float = math.inf  # recent mean of a task's seconds
     slots: int = 0  # that the scheduler gives, and why no more
     why: str = ""
-    came: float = math.nan  # start of the job in an earlier session; NaN: none
-    last: float = math.nan  # last end of a task
     began: float = math.nan
     ended: float = math.nan
     cancelled: bool = False
@@ -201,6 +182,14 @@ class Ledger:
 
     def _end_running(self, row: int) -> None:
         """A job was cancelled: end its running tasks, if the engine can."""
+
+    def _count_ended(self, row: int, first: int, count: int, bad: int, seconds: float) -> None:
+        # So many tasks of a job, from ``first`` on, were seen to have ended, so many of them badly.
+        began = max(0.0, self.now - seconds)
+        self._attempted += [
+            Attempt(row, first + k, 0, int(k < bad), began, seconds, how="counted")
+            for k in range(count)
+        ]
 
     # Jobs.
 
@@ -304,13 +293,13 @@ class Ledger:
         if outlook != "free":
             return False
         if math.isnan(work.began):
-            work.began = self.now if math.isnan(work.came) else work.came
+            work.began = self.now if math.isnan(work.sums.began) else work.sums.began
         self._due = True
         work.here = work.left > 0
         return work.here
 
     def _end_job(self, row: int, work: JobState) -> None:
-        work.ended = self.now if math.isnan(work.last) else work.last
+        work.ended = self.now if math.isnan(work.sums.ended) else work.sums.ended
         work.slots = 0
         if work.here:
             self.decider.gone(row, self.now)
@@ -368,21 +357,23 @@ class Ledger:
             rows = [_row(work, [names[row] for row in work.after]) for work in self.jobs]
             self._journal.describe(self._run, rows, max(1, self.slots))
 
-    def _end_run(self, status: str, history: Callable[[], Mapping[str, Any] | None]) -> None:
-        # Close a governed run in the journal, with what it has learnt of programs.
+    def end_run(self, status: str) -> None:
+        """Close the run in the journal, then keep there what it has learnt of programs; nothing starts any
+        more, and no job is known after that."""
         journal = self._journal
         if journal is None:
             return
 
         def learn() -> None:
-            learnt = history()
+            learnt = self.decider.history(self.now)
             if learnt is not None:
                 journal.learn(learnt)
+                journal.commit()
 
         self.record()
-        self.guard("the history of programs", learn)
         journal.record(self._run, self.now, status=status)
         journal.commit()
+        self.guard("the history of programs", learn)
 
     def look_ahead(self, least: float = LOOK) -> None:
         """Update `expected`, unless it is younger than some ``least`` seconds. It takes a small part of the
@@ -426,11 +417,8 @@ class Ledger:
 
 def _row(work: JobState, after: list[str]) -> JobRow:
     most = work.max_slots and max(work.max_slots, work.min_slots)
-    row = {
-        "name": work.name, "weight": work.weight, "min_slots": work.min_slots, "user": work.user,
-        "program": work.program, "after": after,
-        "deadline": work.deadline if math.isfinite(work.deadline) else None,
-        "max_slots": most or None, "seconds": work.seconds or None, "retries": work.retries,
-    }  # fmt: skip
+    row = {"name": work.name, **{term.name: getattr(work, term.name) for term in fields(Terms)}}
+    row |= {"after": after, "max_slots": most or None, "seconds": work.seconds or None}
+    row["deadline"] = work.deadline if math.isfinite(work.deadline) else None
     tasks = max(work.tasks, work.known)
     return JobRow({key: value for key, value in row.items() if value is not None}, tasks)

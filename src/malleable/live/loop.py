@@ -42,7 +42,7 @@ class _Tries:
 
 def _count_done(work: JobState, seconds: float) -> None:
     work.done += 1
-    work.taken += seconds
+    work.sums.seconds += seconds
     past = work.recent if work.recent < math.inf else seconds
     work.recent = past + _WEIGHT * (seconds - past)
 
@@ -249,7 +249,7 @@ class Loop(Ledger):
         self._running[made.key] = running
         self._backups.begin(made.key, running, key)
         self._backup_of[made.key] = attempt
-        work.backup_tasks += 1
+        work.sums.backup_tasks += 1
         self._count_beside(row, 1)
         return [made]
 
@@ -262,7 +262,7 @@ class Loop(Ledger):
         for key in keys:
             if self._backups.other(key):
                 self._backups.part(key)
-            self._backups.give_up(key, self._running[key])
+            self._backups.dying[key] = self._running[key]
         if keys:
             cast(KillingEngine, self.engine).kill(keys)
 
@@ -389,12 +389,12 @@ class Loop(Ledger):
         # Handle the end of an attempt with no other attempt beside it; its task began at ``since``.
         row, number = running.row, running.number
         work = self.jobs[row]
-        work.last = max(running.since + event.seconds, work.last)
+        work.sums.ended = max(running.since + event.seconds, work.sums.ended)
         how = event.how or "cancelled" * (work.cancelled and event.status < 0)
         self._note(running, event, how, good)
         if not good and self._tried_again(running, event) and self._rested(row, number):
             work.again.append(number)
-            work.retried += 1
+            work.sums.retried += 1
             self._left(row, number, event)
             return
         self._tries.pop((row, number), None)
@@ -429,7 +429,7 @@ class Loop(Ledger):
             return running.since
         # The slot of the backup task is free now; that of the older attempt once that has ended.
         work = self.jobs[running.row]
-        work.backups_won += 1
+        work.sums.backups_won += 1
         self._hold(running.bundle, work, running.since)
         self._let_go(first.bundle, work)
         return first.since
@@ -450,7 +450,7 @@ class Loop(Ledger):
         if event.kind == "returned":
             self._backup_of.pop(event.key, None)
             return
-        work.wasted_slot_seconds += event.seconds
+        work.sums.wasted_slot_seconds += event.seconds
         self._note(running, event, how, good=False)
         self._left(running.row, running.number, event)
 

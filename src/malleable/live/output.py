@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from malleable.live.journal import Journal, Run
-from malleable.live.own_files import make_folder, open_file, own_folder
+from malleable.live.own_files import open_file, own_folder
 from malleable.live.packs import packed_keys, packed_stream
 
 _NAME = 40  # most characters of a job's name
@@ -44,7 +44,7 @@ def own_output_folder(journal: Journal, run: Run) -> Path:
     own_folder(parent)
     if found is None:
         names = (f"{run.id}-{k}" if k > 1 else str(run.id) for k in count(1))
-        found = next(parent / name for name in names if make_folder(parent / name))
+        found = next(parent / name for name in names if not os.path.lexists(parent / name))
         journal.place(run.id, found.name)
         journal.commit()
     own_folder(found)

@@ -68,15 +68,6 @@ def own_folder(path: Path) -> None:
     _check(path, path.lstat(), "folder")
 
 
-def make_folder(path: Path) -> bool:
-    """Make a private folder; False: the name is taken."""
-    try:
-        path.mkdir(mode=0o700)
-    except FileExistsError:
-        return False
-    return True
-
-
 def check_parent(folder: Path) -> None:
     """The folder of a file of the user: an own folder is closed to others, another one does not change.
     ValueError if it belongs to another user (except the system, as /tmp does), or all users may rename

@@ -10,6 +10,7 @@ import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from malleable.live.decider import SchedulerDecider
 from malleable.live.failures import Failure, failure, recalled_jobs, skipped
 from malleable.live.guard import Guard
-from malleable.live.jobs_file import CANCELLED, PAUSED, Job, recorded
+from malleable.live.jobs_file import CANCELLED, PAUSED, Job, Terms, recorded
 from malleable.live.journal import Attempt, Journal, JournalError, Run
 from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
@@ -33,11 +34,9 @@ _PACKED = 256  # attempts whose output is packed (moved into one compressed file
 
 def work_of(job: Job, after: Sequence[int], **more: Any) -> JobState:
     # The state of a job for the loop; ``after``: rows of the jobs that it waits for.
-    kept = (
-        "weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds", "backups", "needs",
-    )  # fmt: skip
-    more |= {name: getattr(job, name) for name in kept}
-    return JobState(job.name, len(job), program=job.called, after=after, **more)
+    terms = {term.name: getattr(job, term.name) for term in fields(Terms)}
+    terms |= {"program": job.called, "needs": job.needs, **more}
+    return JobState(job.name, len(job), after=after, **terms)
 
 
 def _key(job: Job, number: int) -> bytes:
@@ -191,9 +190,7 @@ class CommandRun:
                 loop.tried(task)
                 self._made[row, number] = task.made
         for work, own in zip(loop.jobs, sums, strict=True):
-            work.taken, work.came, work.last = own.seconds, own.began, own.ended
-            for name in ("retried", "backup_tasks", "backups_won", "wasted_slot_seconds"):
-                setattr(work, name, getattr(own, name))
+            work.sums = own
         for row, seconds in took.items():
             # Only jobs with tasks left come to this decider. It began with the journal's history, which
             # has what the others showed (unless their session was killed).
@@ -309,17 +306,7 @@ class CommandRun:
         self.change(row, {"held": held or None})
 
     def end(self, loop: Loop, status: str) -> None:
-        # Note that the session has ended.
+        # The session has ended.
         self.journal.check_there()
         self.pack(loop.now, at_once=True)
-        self.journal.record(self.number, loop.now, status=status)
-        self.journal.commit()
-
-    def learn(self, loop: Loop, decider: SchedulerDecider) -> None:
-        """Keep what the run has learnt of its programs for other runs; nothing starts any more."""
-
-        def learn() -> None:
-            self.journal.learn(decider.history(loop.now))
-            self.journal.commit()
-
-        self.guard("the history of programs", learn)
+        loop.end_run(status)

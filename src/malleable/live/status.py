@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from malleable.live.jobs_file import CANCELLED, Job, described_jobs, parents_first
+from malleable.live.jobs_file import Job, described_jobs, never_begin
 from malleable.live.journal import Decided, ExpectedEnd, Journal, Run, RunningTasks
 from malleable.live.journal_rows import WORDS
 from malleable.live.ledger import last_end
@@ -148,15 +148,11 @@ def _not_done(facts: _Facts) -> list[int]:
     # Tasks of each job that did not end well; tasks that will never run are also counted in ``failed``.
     jobs = facts.jobs
     failed = [own.total() for own in facts.failed]
-    place = {job.name: row for row, job in enumerate(jobs)}
-    after = [[place[name] for name in job.after] for job in jobs]
-    cancelled = {row for row, job in enumerate(jobs) if job.held == CANCELLED}
-    bad = [count > 0 or row in cancelled for row, count in enumerate(failed)]
-    dropped = _dropped(after, bad) - cancelled
-    for row in range(len(jobs)) if facts.run.status == "done" else dropped | cancelled:
-        never = max(0, len(jobs[row]) - facts.counted[row].done - failed[row])
-        facts.failed[row]["skipped" if row in dropped else "cancelled"] += never
-        failed[row] += never
+    never = never_begin(jobs, [row for row, count in enumerate(failed) if count])
+    for row in range(len(jobs)) if facts.run.status == "done" else never:
+        left = max(0, len(jobs[row]) - facts.counted[row].done - failed[row])
+        facts.failed[row]["skipped" if never.get(row) else "cancelled"] += left
+        failed[row] += left
     return failed
 
 
@@ -189,12 +185,3 @@ def _seen(row: int, sums: Counted, ended: float) -> ExpectedEnd:
     mean = sums.seconds / sums.done
     variance = max(0.0, sums.squares / sums.done - mean * mean)
     return ExpectedEnd(row, ended, ended, ended, mean, math.sqrt(variance / sums.done))
-
-
-def _dropped(after: list[list[int]], failed: list[bool]) -> set[int]:
-    # Jobs that never start because one that they wait for failed.
-    found: set[int] = set()
-    for row in parents_first(after):
-        if any(failed[parent] or parent in found for parent in after[row]):
-            found.add(row)
-    return found

@@ -15,7 +15,7 @@ from typing import Any
 from malleable.live.failures import Failure
 from malleable.live.jobs_file import Job
 from malleable.live.journal_rows import ExpectedEnd
-from malleable.live.ledger import JobState, Ledger
+from malleable.live.ledger import Ledger
 from malleable.live.shell_text import quoted
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.text import (
@@ -38,7 +38,7 @@ NOT_DONE = "not done"
 BACKUPS = "backups won"
 
 
-def backups_text(job: JobStatus | JobState) -> str:
+def backups_text(job: JobStatus) -> str:
     """Backup tasks that ended first, of all; empty: there was none."""
     return _share(job.backups_won, job.backup_tasks) if job.backup_tasks else ""
 
@@ -185,7 +185,7 @@ def line_text(progress: Ledger, rate: float, width: float = math.inf) -> str:
     jobs, end = progress.jobs, progress.last_end
     done, total = sum(job.done for job in jobs), sum(job.tasks for job in jobs)
     over = done + sum(job.failed for job in jobs)
-    again = sum(job.retried for job in jobs)
+    again = sum(job.sums.retried for job in jobs)
     paused = sum(job.paused for job in jobs)
     parts = {
         "share": f"{100 * over // total if total else 100} %",

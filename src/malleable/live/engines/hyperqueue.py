@@ -39,7 +39,6 @@ _STAY = 20.0  # approximate seconds that a process keeps its slot while there is
 _LEAVE = 1.0  # seconds that processes which are not needed any more have to connect
 _IDLE = 0.2  # seconds that a process waits for more work
 _STARTS = 20.0  # seconds within which a server must start, and a process must identify itself
-_ANSWERS_NOT = "the server does not answer: {}"
 _OPEN = (
     "the HyperQueue server that is started here asks for no password: anyone who can reach this machine's ports"
     " can run commands as you. If others can reach them, use hq server start, and give the server's folder"
@@ -290,7 +289,7 @@ class HyperQueue(Cluster):
         try:
             number = self._client.submit(job).id
         except Exception as error:
-            self._break(_ANSWERS_NOT.format(str(error).partition("\n")[0]))
+            self._break(f"the server does not answer: {_first_line(error)}")
             return
         for each in made.values():
             each.job = number
@@ -390,7 +389,7 @@ class HyperQueue(Cluster):
             if context is None or each.connection:
                 continue
             self._pilots.pop(name, None)
-            told = context.error.partition("\n")[0]
+            told = _first_line(context.error)
             with self._lock:
                 waiting = self._waiting[each.calls]
                 enough = len(waiting) <= self._absent(each.calls)
@@ -404,7 +403,7 @@ class HyperQueue(Cluster):
             absent = {each.job for each in self._pilots.values() if not each.connection}
             failed: dict[int, Any] = self._client.connection.get_failed_tasks(sorted(absent))
         except Exception as error:
-            self._break(_ANSWERS_NOT.format(str(error).partition("\n")[0]))
+            self._break(f"the server does not answer: {_first_line(error)}")
             return {}
         return failed
 
@@ -432,3 +431,7 @@ class HyperQueue(Cluster):
         self._end_server()
         self._own = None
         return 0
+
+
+def _first_line(error: object) -> str:
+    return str(error).partition("\n")[0]

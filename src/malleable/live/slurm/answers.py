@@ -242,6 +242,11 @@ def rows_in(text: str, mark: str, fields: int) -> Iterator[list[str]]:
         yield [*words[first : first + fields - 1], words[first + fields - 1].removesuffix("\n")]
 
 
+def _values(line: str) -> dict[str, str]:
+    # Words NAME=VALUE of a line of scontrol; the first of each name counts.
+    return dict(reversed(re.findall(r"(?:^|\s)([A-Za-z]\w*)=(\S*)", line)))
+
+
 def memory_in(text: str) -> dict[int, float]:
     """Memory of a task [MiB] by array, from lines with the array's number and its memory."""
     found: dict[int, float] = {}
@@ -257,7 +262,7 @@ def most_in(text: str) -> dict[str, int]:
     """CPUs of a node that a partition's jobs may have together, of partitions that state it."""
     found: dict[str, int] = {}
     for line in text.splitlines():
-        values = dict(re.findall(r"(?:^|\s)(PartitionName|MaxCPUsPerNode)=(\S*)", line))
+        values = _values(line)
         if values.get("MaxCPUsPerNode", "").isdecimal():
             found[values.get("PartitionName", "")] = int(values["MaxCPUsPerNode"])
     return found
@@ -267,9 +272,7 @@ def usable_in(text: str, most: Mapping[str, int]) -> dict[str, Usable]:
     """Capacity of working nodes by partition; ``most``: CPUs of a node for a partition (`most_in`)."""
     found: dict[str, Usable] = {}
     for line in text.splitlines():
-        values: dict[str, str] = {}
-        for name, value in re.findall(r"(?:^|\s)([A-Za-z]\w*)=(\S*)", line.partition("Reason=")[0]):
-            values.setdefault(name, value)
+        values = _values(line.partition("Reason=")[0])
         state = values.get("State", "*")
         if state.endswith("*") or not _UNUSABLE.isdisjoint(state.split("+")):
             continue

@@ -13,7 +13,7 @@ import re
 import secrets
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -73,6 +73,11 @@ class Change(NamedTuple):
     number: int
     key: str
     value: int | str
+
+
+def lines_of(changes: Iterable[Change]) -> str:
+    # Lines for scontrol that ask for changes.
+    return "".join(f"update JobId={n} {key}={value}\n" for n, key, value in changes)
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
@@ -223,8 +228,7 @@ class Slurm:
         """Ask for changes, in this order; returns Slurm's messages, which prove nothing."""
         if not changes:
             return ""
-        lines = "".join(f"update JobId={n} {key}={value}\n" for n, key, value in changes)
-        return self._ask(COMMANDS["change"], lines).why
+        return self._ask(COMMANDS["change"], lines_of(changes)).why
 
     def submit(self, words: Sequence[str], script: str) -> int:
         reply = self._ask([*COMMANDS["submit"], *words], script)

@@ -14,16 +14,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from malleable.live.journal import Attempt, Journal, RunningTasks
+from malleable.live.jobs_file import Terms, checked_settings
+from malleable.live.journal import Journal, RunningTasks
 from malleable.live.ledger import LOOK, JobState, Ledger
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError
 from malleable.live.slurm.lease import Lease, set_back
 from malleable.live.slurm.nice import NiceOrder
 from malleable.live.slurm.place_deciders import PlaceDeciders
-from malleable.validation import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 
 # First word of the comment of an array that says what it wants.
 COMMENT = "malleable"
@@ -36,38 +36,24 @@ _SHORTEST = 0.1  # seconds of a task are taken as at least these
 _MOST_AHEAD = 1_000_000  # most tasks that the order names
 
 
-class Wishes(NamedTuple):
-    """What the owner of an array asks for in its comment; ``deadline`` in seconds since 1970, ``seconds`` of
-    a task; 0: not said."""
-
-    weight: float = 1.0
-    deadline: float = math.inf
-    min_slots: int = 0
-    max_slots: int = 0
-    seconds: float = 0.0
+# Words of such a comment, and the terms of a job that they are.
+_WISHES = {
+    "weight": "weight", "deadline": "deadline", "min": "min_slots", "max": "max_slots",
+    "seconds": "seconds",
+}  # fmt: skip
 
 
-def wishes_of(comment: str) -> Wishes:
-    """``"malleable weight=2 min=1 ..."``; parts that are not understood are skipped."""
+def wishes_of(comment: str) -> Terms:
+    """What the owner of an array asks for, as ``"malleable weight=2 min=1 ..."``; the deadline is in seconds
+    since 1970. Parts that are not understood are skipped."""
     words = comment.split()
-    if not words or words[0] != COMMENT:
-        return Wishes()
-    given: dict[str, float] = {}
-    for word in words[1:]:
+    found: dict[str, Any] = {}
+    for word in words[1:] if words[:1] == [COMMENT] else ():
         name, _, value = word.partition("=")
-        with suppress(ValueError):
-            given[name] = float(value)
-
-    def within(name: str, least: float, most: float, otherwise: float) -> float:
-        return given[name] if name in given and least <= given[name] <= most else otherwise
-
-    return Wishes(
-        within("weight", WEIGHT.least, WEIGHT.most, 1.0),
-        within("deadline", 0.0, LATEST_TIME, math.inf),
-        int(within("min", 0, MOST_SLOTS, 0)),
-        int(within("max", 1, MOST_SLOTS, 0)),
-        within("seconds", WORK.least, WORK.most, 0.0),
-    )
+        with suppress(ValueError, KeyError):
+            key = _WISHES[name]
+            found |= checked_settings({key: float(value)}, [key])
+    return Terms(**found)
 
 
 @dataclass(frozen=True)
@@ -119,14 +105,13 @@ class Governor(Ledger):
         run: int = 0,
         *,
         lease_seconds: float = 60.0,
-        no_lease: bool = False,
         until_done: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(places, journal, run, **options)
         self.queue, self._places, self._chosen = queue, places, chosen
         self._lease, self._lease_seconds = lease, lease_seconds
-        self.apply = lease is not None or no_lease
+        self.apply = lease is not None
         self._until_done = until_done
         self._row_of: dict[int, int] = {}  # by number of an array
         self._seen: dict[int, _Seen] = {}  # by row
@@ -306,13 +291,9 @@ class Governor(Ledger):
         for row in rows:
             work = self.jobs[row]
             seconds.setdefault(row, work.seconds or _SHORTEST)  # it came and went between two looks
-            work.taken = work.done * seconds[row]
+            work.sums.seconds = work.done * seconds[row]
         for row, first, count, bad in self._gone:
-            began = max(0.0, self.now - seconds[row])
-            self._attempted += [
-                Attempt(row, first + k, 0, int(k < bad), began, seconds[row], how="counted")
-                for k in range(count)
-            ]
+            self._count_ended(row, first, count, bad, seconds[row])
         self._gone = []
         self._restated |= {row: s for row, s in seconds.items() if self.jobs[row].left == 0}
 
@@ -446,18 +427,18 @@ class Governor(Ledger):
 
     def restore(self) -> bool:
         """Set everything back as its owners left it; returns whether that was seen."""
-        saved = self._saved() if self.apply else {}
+        saved = self._saved()
         restored = not saved or set_back(self.queue, saved)
         if restored and self._lease is not None:
             self._lease.release()
         return restored
 
-    def _saved(self) -> dict[int, dict[str, int]]:
-        keys = ("Nice", "ArrayTaskThrottle")
-        return {
-            number: dict(zip(keys, self._own[number], strict=True))
+    def _saved(self) -> list[Change]:
+        return [
+            Change(number, key, value)
             for number in sorted(self._touched_arrays)
-        }
+            for key, value in zip(("Nice", "ArrayTaskThrottle"), self._own[number], strict=True)
+        ]
 
     # Records.
 
@@ -482,7 +463,7 @@ class Governor(Ledger):
         self._settle_jobs()  # jobs that the last look showed
         seconds = lambda: self._places.seconds(self._row_of.values(), self.now)  # noqa: E731
         self._restated |= self.guard("the seconds of tasks", seconds) or {}
-        self._end_run(status, lambda: self._places.history(self.jobs, self.now))
+        self.end_run(status)
 
     @property
     def slots(self) -> int:

@@ -14,27 +14,19 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 from malleable.live.slurm.answers import LEASE, Array, Look
-from malleable.live.slurm.commands import Change, Slurm, SlurmError, clean
+from malleable.live.slurm.commands import Change, Slurm, SlurmError, clean, lines_of
 
-# By array the values before the run: ``Nice``, ``ArrayTaskThrottle``.
-Saved = Mapping[int, Mapping[str, int]]
+# Changes that restore the values before the run: ``Nice``, ``ArrayTaskThrottle``.
+Saved = Sequence[Change]
 
 _UPDATE = re.compile(r"^update JobId=(\d+) (Nice|ArrayTaskThrottle)=(-?\d+)$", re.MULTILINE)
 _FILE = "lease-"  # the names of watched files begin so
 _LOOKS = 4  # looks until all restored values are visible
 _OWNER = re.compile(r"malleable lease (\S+) (\d+)")
-
-
-def _lines(saved: Saved) -> str:
-    return "".join(
-        f"update JobId={number} {key}={value}\n"
-        for number, values in sorted(saved.items())
-        for key, value in values.items()
-    )
 
 
 # The process that watches: arguments are the file and the name of the job.
@@ -64,7 +56,7 @@ class Lease:
         self._path = folder and folder / f"{_FILE}{socket.gethostname()}-{os.getpid()}"
         self._process: subprocess.Popen[bytes] | None = None
         self._number = 0  # of the job; 0: none
-        self._covered: dict[int, Mapping[str, int]] = {}  # what the job restores
+        self._covered: set[Change] = set()  # what the job restores
 
     def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
         """Restore this after these seconds, unless renewed; returns the changes of the job. SlurmError or
@@ -73,11 +65,11 @@ class Lease:
             self._watch(self._path, saved, seconds)
         begin = f"now+{max(1, int(seconds))}"
         here = self._number in look.leases
-        if here and all(self._covered.get(number) == saved[number] for number in saved):
+        if here and self._covered.issuperset(saved):
             return [Change(self._number, "StartTime", begin)]
         before = self._number
         tool = shutil.which("scontrol") or "scontrol"
-        script = f"#!/bin/sh\n{tool} <<'END' >/dev/null 2>&1\n{_lines(saved)}END\nexit 0\n"
+        script = f"#!/bin/sh\n{tool} <<'END' >/dev/null 2>&1\n{lines_of(saved)}END\nexit 0\n"
         self._number = self._engine.submit(
             [
                 f"--job-name={LEASE}",
@@ -87,14 +79,14 @@ class Lease:
             ],
             script,
         )  # fmt: skip
-        self._covered = {number: dict(values) for number, values in saved.items()}
+        self._covered = set(saved)
         if before and before in look.leases:
             self._engine.drop(before)
         return []
 
     def _watch(self, path: Path, saved: Saved, seconds: float) -> None:
         fresh = path.with_name(f".{path.name}")
-        fresh.write_text(f"{max(1, int(seconds))}\n{_lines(saved)}")
+        fresh.write_text(f"{max(1, int(seconds))}\n{lines_of(saved)}")
         fresh.replace(path)
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
@@ -112,7 +104,7 @@ class Lease:
             self._process = None
         if self._number:
             self._engine.drop(self._number)
-        self._number, self._covered = 0, {}
+        self._number, self._covered = 0, set()
 
 
 def set_back(engine: Slurm, saved: Saved) -> bool:
@@ -123,11 +115,11 @@ def set_back(engine: Slurm, saved: Saved) -> bool:
         except SlurmError:
             continue
         wrong = []
-        for number, values in saved.items():
-            array = arrays.get(number, Array(number))
+        for own in saved:
+            array = arrays.get(own.number, Array(own.number))
             now = {"Nice": array.nice, "ArrayTaskThrottle": array.throttle}
-            changed = [own for own in values.items() if own not in now.items()]
-            wrong += [Change(number, *own) for own in changed if array.pending]
+            if array.pending and own.value != now[own.key]:
+                wrong.append(own)
         if not wrong:
             return True
         engine.change(wrong)
@@ -158,14 +150,13 @@ def left_behind(engine: Slurm, look: Look, folder: Path) -> int:
                 "lease is over"
             )
         texts.append(text)
-    saved: dict[int, dict[str, int]] = {}
-    for text in texts:
-        for array, key, value in _UPDATE.findall(text):
-            saved.setdefault(int(array), {})[key] = int(value)
+    found = (own for text in texts for own in _UPDATE.findall(text))
+    values = {(int(array), key): int(value) for array, key, value in found}
+    saved = [Change(*at, value) for at, value in values.items()]
     if saved and not set_back(engine, saved):
         raise SlurmError("the changes of a killed governor cannot be set back")
     for path in files:  # so its process ends
         path.unlink(missing_ok=True)
     for number in look.leases:
         engine.drop(number)
-    return len(saved)
+    return len({own.number for own in saved})

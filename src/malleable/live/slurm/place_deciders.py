@@ -20,9 +20,11 @@ class PlaceDeciders:
         self._make = make
         self._of: dict[str, SchedulerDecider] = {}  # by place
         self._own: dict[int, SchedulerDecider] = {}  # by row
+        self._works: list[JobState] = []  # all jobs that came
         self._slots: dict[str, int] = {}  # by place
 
     def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
+        self._works += works
         for row, work in zip(rows, works, strict=True):
             if work.place not in self._of:
                 self._of[work.place] = self._make(work.place)
@@ -70,16 +72,16 @@ class PlaceDeciders:
             if place in self._of:
                 self._of[place].resize(slots, now)
 
-    def history(self, works: Sequence[JobState], now: float) -> dict[str, Any] | None:
+    def history(self, now: float) -> dict[str, Any] | None:
         """What was learnt of programs, each from the place where it ran most; all jobs are removed."""
         tasks = Counter(dict.fromkeys(self._of, 0))
-        for work in works:
+        for work in self._works:
             tasks[work.place] += work.done
         found: dict[str, Any] | None = None
         learnt: dict[tuple[str, str], Any] = {}
         for place, _ in reversed(tasks.most_common()):
             found = self._of[place].history(now)
-            here = {(work.program, work.user) for work in works if work.place == place}
+            here = {(work.program, work.user) for work in self._works if work.place == place}
             for own in found["programs"]:
                 key = own["program"], own["user"]
                 if key in here or key not in learnt:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -159,7 +160,7 @@ class GovernedSpark:
             found = blocks[-1] if blocks else None
         about = f"what is wanted of pool {pool!r}"
         found = found or self._guard(about, lambda: self._asked(pool)) or Wishes()
-        return found if found.user or pool not in self._people else found._replace(user=pool)
+        return found if found.user or pool not in self._people else replace(found, user=pool)
 
     def _asked(self, pool: str) -> Wishes:
         rule = self._rule
@@ -192,7 +193,7 @@ class GovernedSpark:
         self._guard("the end of the run's journal", self._end)
 
     def _end(self) -> None:
-        self._governor.end("stopped" if self._governor.busy else "done")
+        self._governor.end_run("stopped" if self._governor.busy else "done")
         self._decider.close()
         if self._journal:
             self._journal.close()

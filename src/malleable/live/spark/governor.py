@@ -12,22 +12,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from malleable.live.decider import SchedulerDecider
+from malleable.live.jobs_file import Terms
 from malleable.live.journal import Attempt, Journal, RunningTasks
 from malleable.live.ledger import JobState, Ledger
 from malleable.live.spark.context import Context, Job, Key, Stage
 
 
-class Wishes(NamedTuple):
+@dataclass(kw_only=True)
+class Wishes(Terms):
     """What the user asks for the jobs of a pool; ``deadline`` in seconds after ``since`` [s since 1970], or, if
     that is NaN, after a job was submitted. ``name``: the program that the pool always runs; empty: none."""
 
-    weight: float = 1.0
-    deadline: float = math.inf
-    min_slots: int = 0
-    user: str = ""
     name: str = ""
     since: float = math.nan
 
@@ -104,7 +103,7 @@ class Governor(Ledger):
             self._end(row, stage.done - work.done, stage.mean)
             work.tasks = max(stage.tasks, work.done)
             work.running, work.next = stage.running, work.tasks - stage.pending
-            work.elapsed = max(0.0, round(self._busy[row] - work.taken, 3))
+            work.elapsed = max(0.0, round(self._busy[row] - work.sums.seconds, 3))
             self.decider.changed(row)
 
     def _come(self, job: Job, stage: Stage, wishes: Wishes) -> int:
@@ -139,14 +138,10 @@ class Governor(Ledger):
         if count <= 0:
             return
         mean = 0.0 if math.isnan(mean) else mean
-        seconds = max(0.0, mean * (work.done + count) - work.taken) / count
-        began = max(0.0, self.now - seconds)
-        # attempt 0, which ended with status 0
-        self._attempted += [
-            Attempt(row, work.done + k, 0, 0, began, seconds, how="counted") for k in range(count)
-        ]
+        seconds = max(0.0, mean * (work.done + count) - work.sums.seconds) / count
+        self._count_ended(row, work.done, count, 0, seconds)
         work.done += count
-        work.taken, work.mean, work.last = mean * work.done, mean, self.now
+        work.mean, work.sums.seconds, work.sums.ended = mean, mean * work.done, self.now
 
     def _gone(self, key: Key) -> None:
         # A stage is not there any more.
@@ -209,6 +204,3 @@ class Governor(Ledger):
             if stage.running
             for began in [self.now - self.jobs[row].elapsed / stage.running]
         ]
-
-    def end(self, status: str) -> None:
-        self._end_run(status, lambda: self.decider.history(self.now))

@@ -129,12 +129,10 @@ class Local:
             return None
         return supervisor.unpack(self._frames, data) if data else None
 
-    def _event(self, kind: str, key: str, *rest: Any) -> Event:
+    def _event(self, kind: Any, key: str, *rest: Any) -> Event:
         self._keys.discard(key)
-        if kind == "refused":
-            return Event("refused", key, text=rest[0])
-        if kind == "short":
-            return Event("returned", key, text=rest[0])
+        if kind != "ended":
+            return Event(kind, key, text=rest[0])
         status, took, cpu, memory, late, waited = rest
         return Event("ended", key, status, took, cpu, memory, late, waited=waited)
 

@@ -7,7 +7,7 @@ a command leaves behind, and kills it before the loop, the process that decides,
 It talks over one socket in batches: a length (8 bytes) and a marshalled list. It gets ``("start", key, argv,
 environment, folder, output, errors, seconds)`` with a key and a time limit for each command, ``("kill",
 key)``, ``("slots", slots)``, ``("stop", grace)``. It sends ``("ended", key, status, seconds, cpu, memory,
-late, waited)`` (``waited``: how long the slot was free before), ``("refused", key, text)``, ``("short", key,
+late, waited)`` (``waited``: how long the slot was free before), ``("refused", key, text)``, ``("returned", key,
 text)`` (no room on the machine), ``("gone", folder)``, ``("stopping",)``, ``("stopped", left)``. A command
 gets SIGTERM, and SIGKILL after ``GRACE`` seconds. Commands beyond the slots wait here; while any waits, the
 loop is told every ``PAUSE`` seconds only.
@@ -244,7 +244,7 @@ class Supervisor:
     ) -> tuple[object, ...]:
         why, name = getattr(error, "errno", 0), getattr(error, "filename", None)
         if why in SHORT:
-            return "short", key, os.strerror(why)
+            return "returned", key, os.strerror(why)
         if why in (errno.ENOENT, errno.ENOTDIR):
             if name in streams:
                 return "gone", os.path.dirname(name)
