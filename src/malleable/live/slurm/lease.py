@@ -126,6 +126,11 @@ def set_back(engine: Slurm, saved: Saved) -> bool:
     return False
 
 
+def _saved_in(text: str) -> Saved:
+    values = {(int(array), key): int(value) for array, key, value in _UPDATE.findall(text)}
+    return [Change(*at, value) for at, value in values.items()]
+
+
 def left_behind(engine: Slurm, look: Look, folder: Path) -> int:
     """Set back what dead governors did not, by their leases; returns how many arrays. SlurmError: a governor
     may be alive on another machine, or Slurm refuses."""
@@ -150,9 +155,7 @@ def left_behind(engine: Slurm, look: Look, folder: Path) -> int:
                 "lease is over"
             )
         texts.append(text)
-    found = (own for text in texts for own in _UPDATE.findall(text))
-    values = {(int(array), key): int(value) for array, key, value in found}
-    saved = [Change(*at, value) for at, value in values.items()]
+    saved = _saved_in("\n".join(texts))
     if saved and not set_back(engine, saved):
         raise SlurmError("the changes of a killed governor cannot be set back")
     for path in files:  # so its process ends
