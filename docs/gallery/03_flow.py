@@ -1,7 +1,7 @@
 """A flow of jobs.
 
 A flow is a graph of jobs: a job can start when all jobs that it waits for have ended. The objective counts the
-end of the last job of each flow.
+end of the last job of each flow. A bar is a job, and a line leads to the job that waits for it.
 """
 
 import malleable as mb

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import malleable as mb
-from malleable.view.drawing import policy_look
+from malleable.view.drawing import plain_numbers, policy_look
 
 rng, periods = np.random.default_rng(1), [0.2, 0.5, 1.0, 2.0]
 most, come = rng.integers(1, 65, 2000), np.cumsum(rng.exponential(0.77, 2000))
@@ -20,7 +20,8 @@ for policy, told in (("flex", True), ("fair", True), ("flex", False)):
     name = policy if told else f"{policy}, not told its period"
     plt.plot(periods, means, label=name, **policy_look(name))
 plt.gca().set(
-    title="What a period costs", xlabel="period [s]", ylabel="mean response [s]", ylim=(0, 20)
+    title="What a period costs", xlabel="period [s]", ylabel="mean response [s]", yscale="log"
 )
+plain_numbers(plt.gca().yaxis)
 plt.legend()
 plt.savefig("period.png")

@@ -43,7 +43,7 @@ def test_what_a_run_did(journal, tmp_path):
     assert jobs["first"]["ended"] == 20.0 and jobs["first"]["risk"] == ""
     assert jobs[SCRIPT]["wait"] == 22.0 and jobs[SCRIPT]["memory"] == 2**21
     waited = jobs[SCRIPT]["waited_for"]
-    assert waited[0] == {"what": "first to end", "seconds": 20.0}
+    assert waited[0] == {"what": "the end of first", "seconds": 20.0}
     assert waited[1]["seconds"] == 2.0 and "bad" in waited[1]["what"]
     assert jobs["bad"]["failed"] == 1 and jobs["bad"]["retried"] == 1
     assert [one["job"] for one in run["failures"]][:1] == ["bad"]

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.display import printable
+from malleable.simulation import FAIR, is_fair
 from malleable.view.drawing import COLORS, image_bytes, new_figure, plain_numbers, policy_look
 
-_SIZES = {"wide": (7.6, 3.0), "narrow": (3.8, 2.6)}  # inches
+_SIZES = {"wide": (5.6, 2.4), "narrow": (3.8, 2.6)}  # inches, for texts as large as those of tables
 _LINE, _STRONG = "#d5dbe3", "#8591a1"
 _VARIABLES = {
     **{f"c-{name}": own for name, own in COLORS.items()},
@@ -49,8 +50,9 @@ def time_unit(longest: float) -> tuple[float, str]:
 
 
 def _look(policy: str) -> dict[str, Any]:
-    # Colour and dashes of a policy's line.
-    return {"color": COLORS["ink"], "linestyle": ":", **policy_look(policy)}
+    # Colour and dashes of a policy's line; FAIR has one setting in a chart.
+    known = policy_look(FAIR if is_fair(policy) else policy)
+    return {"color": COLORS["ink"], "linestyle": ":", **known}
 
 
 def swatch(policy: str) -> str:
@@ -96,9 +98,12 @@ def lines(
             plain_numbers(axes.yaxis)
         else:
             axes.set_ylim(bottom=0.0)
+            axes.yaxis.get_major_locator().set_params(integer=True)
         if mark is not None:
             axes.axvline(mark[0], color=_STRONG, linestyle=":")
-            axes.text(mark[0], 1.0, f" {mark[1]}", transform=axes.get_xaxis_transform(), va="top")
+            side = "right" if mark[0] > sum(axes.get_xlim()) / 2 else "left"
+            where = axes.get_xaxis_transform()
+            axes.text(mark[0], 1.0, f" {mark[1]} ", transform=where, va="top", ha=side)
 
     return _both(draw, names, told)
 
@@ -119,6 +124,7 @@ def stacked(
     def draw(axes: Any) -> None:
         axes.stackplot(edges, steps, step="post", colors=colors)
         axes.margins(x=0.0)
+        axes.yaxis.get_major_locator().set_params(integer=True)
         if most is not None:
             axes.axhline(most, color=_STRONG, linestyle=":")
             where = axes.get_yaxis_transform()

@@ -161,7 +161,7 @@ def _waited_for(run: _Run, job: int, began: float | None) -> list[dict[str, Any]
     if parents:
         last, k = max((until if math.isnan(end) else end, k) for end, k in parents)
         ready = min(until, max(comes, last))
-        found = [{"what": f"{run.jobs[k].name} to end", "seconds": ready - comes}]
+        found = [{"what": f"the end of {run.jobs[k].name}", "seconds": ready - comes}]
     if until > ready:
         found.append({"what": _held_by(run, job, ready, until), "seconds": until - ready})
     return [part for part in found if part["seconds"] > 0.0]
@@ -176,7 +176,7 @@ def _held_by(run: _Run, job: int, since: float, until: float) -> str:
             held[run.jobs[each.job].name] += inside
     names = heapq.nlargest(2, held, key=held.__getitem__)
     more = f" and {counted(len(held) - 2, 'other')}" if len(held) > 2 else ""
-    return f"slots that {', '.join(names)}{more} had" if names else "its first task to start"
+    return f"slots that {', '.join(names)}{more} had" if names else "the start of its first task"
 
 
 def _over_time(run: _Run) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _verdict(run: _Run) -> str:
     where = f"in {duration(told.now)} on {counted(told.slots, 'slot')}"
     text = f"The run {state}: {done:,} of {counted(tasks, 'task')} ended well {where}"
     text += f", {failed:,} did not" if failed else ""
-    text += (
-        f"; {late:,} of {due:,} deadlines {'was' if late == 1 else 'were'} missed" if due else ""
-    )
+    if due:
+        missed = f"{late:,} of {counted(due, 'deadline')}" if late else "no deadline"
+        text += f". {missed[0].upper()}{missed[1:]} {'was' if late < 2 else 'were'} missed"
     return text + "."

@@ -13,7 +13,7 @@ from malleable.display import counted, printable
 from malleable.files.advice import library
 from malleable.report import charts, words
 from malleable.report.scenarios import label
-from malleable.report.verdict import near
+from malleable.report.verdict import named, near
 from malleable.simulation import own_options
 from malleable.view.text import Column, columns_table
 
@@ -131,9 +131,11 @@ def _there(rows: Sequence[Mapping[str, Any]]) -> list[words.Column]:
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    # By column the policy with the least value, if policies differ.
+    # By column the policy with the least value, if policies differ; slots in use are neither good nor bad.
     found = {}
     for column in words.COLUMNS:
+        if column.key == "utilisation":
+            continue
         own = [
             (row[column.key], row["policy"])
             for row in rows
@@ -232,8 +234,8 @@ def report_parts(facts: Mapping[str, Any]) -> list[Any]:
 
 
 def _name(facts: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    own = label_of(row["policy"])
-    return f"{own} with its best setting" if row["policy"] == facts["fair"] else own
+    policy = row["policy"]
+    return named(policy) if policy == facts["fair"] else label_of(policy)
 
 
 def _cell(row: Mapping[str, Any], column: words.Column) -> str:

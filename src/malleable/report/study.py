@@ -36,6 +36,7 @@ _PIECES = 20  # tasks of the median job, if the log has work but no tasks
 _MOST_PIECES = 1e6  # tasks of all jobs
 _CUT_PART = 0.05  # a log was cut if no job ended in this first part of the time of arrivals
 _CUT_RATE = 4.0  # and jobs came this many times as often afterwards
+_CUT_JOBS = 10  # fewer jobs afterwards say nothing of a rate
 
 
 class KnownSlots(NamedTuple):
@@ -160,10 +161,10 @@ def study(
     )
     if not math.isinf(since):
         told.warnings.append(
-            f"The log seems to be cut out of a longer one: some jobs came long before the others, up to "
-            f"{duration(since - float(found.jobs.arrival.min()))}. Others that came then and have ended are "
-            "missing, so waits at the beginning are too short. The load is that of the time afterwards (with "
-            "--from TIME, only what is left then of the first jobs counts)."
+            f"The log seems to be cut out of a longer one: some jobs came up to "
+            f"{duration(since - float(found.jobs.arrival.min()))} before the others. Jobs that came then and "
+            "ended soon are missing, so waits at the beginning are too short. The load is that of the time "
+            "afterwards. (With --from TIME, only what is left then of the first jobs counts.)"
         )
     if round(told.load, 2) > 1.0:
         told.warnings.append(
@@ -241,7 +242,7 @@ def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
         found.record = record._replace(**shifted)
     if record is None and trace.format == "SWF log":
         found.warnings.append(
-            "The log knows no waits. Its submit times may be start times: then jobs come when there is room, "
+            "In this log no job waits. If its submit times are start times, jobs come when there is room, "
             "and every policy looks better than it would be."
         )
 
@@ -291,9 +292,10 @@ def _since(found: Read) -> float:
     early = arrival[arrival < first]
     whole = float(arrival[-1] - arrival[0])
     before, after = first - float(arrival[0]), float(arrival[-1]) - first
-    if not (len(early) > 1 and before > _CUT_PART * whole and after > 0.0):
+    later = len(arrival) - len(early)
+    if not (len(early) > 1 and before > _CUT_PART * whole and after > 0.0) or later < _CUT_JOBS:
         return -math.inf
-    if (len(arrival) - len(early)) / after < _CUT_RATE * len(early) / before:
+    if later / after < _CUT_RATE * len(early) / before:
         return -math.inf
     gaps = np.diff(np.append(early, first))
     return float(np.append(early, first)[int(np.argmax(gaps)) + 1])

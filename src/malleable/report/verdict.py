@@ -12,7 +12,7 @@ from typing import Any
 
 from malleable.report.scenarios import label
 from malleable.report.words import change, count, duration, share
-from malleable.simulation import is_fair
+from malleable.simulation import FAIR, is_fair
 
 _SAME = 0.01  # relative difference of mean responses below which two policies are equal
 _SHORT = 1.0  # difference of mean responses that is too small to notice [s]
@@ -24,7 +24,9 @@ def _row(facts: Mapping[str, Any], policy: str | None) -> _Row | None:
 
 
 def named(policy: str) -> str:
-    return f"{label(policy)} with its best setting" if is_fair(policy) else label(policy)
+    # If no job has reduce tasks, FAIR has only one setting.
+    settings = is_fair(policy) and policy != FAIR
+    return f"{label(policy)} with its best setting" if settings else label(policy)
 
 
 def under(policy: str) -> str:
@@ -65,7 +67,7 @@ def _told(facts: Mapping[str, Any]) -> list[str]:
     elif near(facts):
         told = [f"{_headline(subject, base)} {_against_fair(subject, fair)}"]
     else:
-        told = [_headline(subject, fair), _far(facts, subject, base)]
+        told = [_headline(subject, fair), _far(facts, base)]
     told.append(_waits(facts, subject, base, fair))
     if base["policy"] == "recorded":
         return [*told, _distance(facts)] if near(facts) else told
@@ -113,8 +115,9 @@ def _waits(facts: Mapping[str, Any], subject: _Row, base: _Row, fair: _Row | Non
     jobs = facts.get("changes")
     if jobs and jobs["jobs"]:
         parts = {name: share(jobs[name] / jobs["jobs"]) for name in ("faster", "slower")}
-        text += f"; {count(jobs['faster'])} of {count(jobs['jobs'])} jobs ({parts['faster']}) end at least a"
-        text += f" tenth sooner than {under(base['policy'])}, {count(jobs['slower'])} ({parts['slower']}) at"
+        slower = f"{count(jobs['slower'])} ({parts['slower']})" if jobs["slower"] else "none"
+        text += f". {count(jobs['faster'])} of {count(jobs['jobs'])} jobs ({parts['faster']}) end at least a"
+        text += f" tenth sooner than {under(base['policy'])}, {slower} at"
         text += " least a tenth later"
     return f"{text}{_worst(facts)}."
 
@@ -144,21 +147,18 @@ def _own(facts: Mapping[str, Any]) -> str:
     made, real = duration(row["mean_response"]), duration(row["recorded_mean_response"])
     return (
         f"These simulations cannot be relied on: {facts['trust']['doubt']}. In the record the mean job took"
-        f" {real}, {words} gives {made}."
+        f" {real}; {words} gives {made}."
     )
 
 
-def _far(facts: Mapping[str, Any], subject: _Row, base: _Row) -> str:
-    real, own = base["mean_response"], subject["mean_response"]
-    told = (
-        f"In the record it took {duration(real)} ({label(subject['policy'])}: {change(real, own)})"
-    )
+def _far(facts: Mapping[str, Any], base: _Row) -> str:
+    told = f"In the record the mean job took {duration(base['mean_response'])}."
     if not facts["trust"]["rows"]:
-        return f"{told}."
+        return told
     words, row = _simulated(facts)
     return (
-        f"{told}, but {words} gives {duration(row['mean_response'])}: the difference from the record is to a"
-        " large part the simulation's, not the policy's."
+        f"{told} But {words} gives {duration(row['mean_response'])}: a large part of the difference from the"
+        " record comes from the simulation, not from the policy."
     )
 
 
@@ -173,5 +173,5 @@ def _worst(facts: Mapping[str, Any]) -> str:
         return ""
     ratio, name = max(sizes)
     if ratio <= 1.0 + _SAME:
-        return "; no size of job loses on average"
-    return f"; jobs with {name} of slot time lose most on average ({change(1.0, ratio)})"
+        return ". No size of job loses on average"
+    return f". Jobs with {name} of slot time lose most on average ({change(1.0, ratio)})"

@@ -31,7 +31,7 @@ _POLICIES = {
     "conservative": ("ochre", ":"), "adaptive": ("rose", "-"), "recorded": ("ink", "-"),
     "flowflex-fast": ("sky", ":"), "flowflex-literal": ("ochre", "--"), "flex-orders": ("sky", "-"),
     "adaptive-literal": ("ochre", "--"), "adaptive-finish": ("blue", "-"),
-    "easy-sjf": ("green", "-."), "easy-auto": ("blue", "-"),
+    "easy-sjf": ("green", "--"), "easy-auto": ("blue", "-"),
 }  # fmt: skip
 _SCREEN = 96  # dots per inch that browsers assume
 

@@ -72,6 +72,7 @@ def draw_packing(
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
+    axes.set_axisbelow(True)
     axes.set_title(title_of(plan, bound), loc="left", fontsize=10)
     return axes.figure
 
@@ -222,6 +223,7 @@ _NAMED_FLOWS = 60  # with more, rows have no names
 def draw_flows(plan: FlowPlan, *, title: str | None = None) -> Any:
     """Draw a plan of flows; ``title`` replaces policy, objective, value, bound and gap."""
     from matplotlib.collections import LineCollection, PolyCollection
+    from matplotlib.lines import Line2D
 
     flows, clock = plan.flows, plan_clock(plan)
     single = len(flows.work) <= _MOST_ROWS
@@ -256,24 +258,50 @@ def draw_flows(plan: FlowPlan, *, title: str | None = None) -> Any:
     for edge in edges[1:-1]:
         axes.axhline(edge, color="#bbbbbb", linewidth=0.5)
     last = float(end.max(initial=begin + 1e-9))
-    # A line across the rows of every flow whose deadline is not far beyond: red if it is missed.
-    due = clock.shift(flows.deadline)
+    waits = Line2D([], [], color="#333333", lw=0.4, label="waits for")
+    keys = [waits] * bool(single and len(flows.parent))
+    keys += _draw_due(axes, plan, clock.shift(flows.deadline), (begin, last), edges)
+    if keys:
+        look = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 7, "frameon": False}
+        axes.legend(handles=keys, **look)
+    _name_rows(axes, plan, row, edges)
+    axes.set_xlim(begin, last + 0.02 * (last - begin))
+    axes.set_ylim(max(edges[-1], 1), 0)
+    label_times(axes, clock)
+    axes.set_axisbelow(True)
+    axes.set_title(title_of(plan) if title is None else title, loc="left", fontsize=10)
+    return figure
+
+
+def _draw_due(
+    axes: Any, plan: FlowPlan, due: Floats, span: tuple[float, float], edges: Sequence[int]
+) -> list[Any]:
+    # A line across the rows of every flow whose deadline is not far beyond: red if it is missed. Returns keys.
+    begin, last = span
     near = np.flatnonzero((begin <= due) & (due <= 1.5 * last - 0.5 * begin))
-    late = plan.flow_completion - flows.deadline > 1e-9 * np.maximum(1.0, np.abs(flows.deadline))
+    deadline, place = plan.flows.deadline, np.argsort(plan.order)
+    late = plan.flow_completion - deadline > 1e-9 * np.maximum(1.0, np.abs(deadline))
     top, bottom = np.array(edges[:-1])[place], np.array(edges[1:])[place]
-    axes.vlines(due[near], top[near], bottom[near], np.where(late, MISSED, MET)[near], lw=1.2)
-    if len(flows) <= _NAMED_FLOWS:
+    keys = []
+    for own, color, word in ((near[~late[near]], MET, "met"), (near[late[near]], MISSED, "missed")):
+        if len(own):
+            look = {"lw": 1.2, "label": f"deadline {word} ({len(own):,})"}
+            keys.append(axes.vlines(due[own], top[own], bottom[own], color, **look))
+    return keys
+
+
+def _name_rows(axes: Any, plan: FlowPlan, row: Integers, edges: Sequence[int]) -> None:
+    # Names of jobs if there are few, of flows if these are few, or how many flows there are.
+    flows = plan.flows
+    if len(row) <= _NAMED:
+        axes.set_yticks(row + 0.5, [printable(name) for name in flows.job_name], fontsize=8)
+    elif len(flows) <= _NAMED_FLOWS:
         middle = [(a + b) / 2 for a, b in zip(edges[:-1], edges[1:], strict=True)]
         names = [printable(flows.name[flow]) for flow in plan.order.tolist()]
         axes.set_yticks(middle, names, fontsize=7)
     else:
         axes.set_yticks([])
         axes.set_ylabel(f"{counted(len(flows), 'flow')}, by order")
-    axes.set_xlim(begin, last + 0.02 * (last - begin))
-    axes.set_ylim(max(edges[-1], 1), 0)
-    label_times(axes, clock)
-    axes.set_title(title_of(plan) if title is None else title, loc="left", fontsize=10)
-    return figure
 
 
 def _rows(plan: FlowPlan, single: bool) -> tuple[Integers, list[int]]:
