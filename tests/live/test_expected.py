@@ -242,7 +242,7 @@ def test_status(tmp_path):
         assert math.isnan(b.end) and math.isnan(status.end.at)  # nothing is said of b
         more = ExpectedEnd(1, 35.0, 31.0, 44.0)
         journal.note_running(
-            run, 9.5, [RunningTasks(0, 1, 8.5, 8.5)], [ExpectedEnd(0, 34.0, 32.0, 41.0), more]
+            run, 9.5, [RunningTasks(0, 1, 8.5)], [ExpectedEnd(0, 34.0, 32.0, 41.0), more]
         )
         status = run_status(journal)
         assert (status.jobs[0].running, status.jobs[0].end) == (1, 34.0)

@@ -124,7 +124,7 @@ def test_no_column_is_empty_for_every_job(tmp_path):
     with Journal(tmp_path / "j") as journal:
         run = journal.begin(2, "sum:response", "flex", rows_of(rows, tmp_path))
         journal.record(run, 4.0, [Attempt(0, 0, 0, 0, 0.0, 2.0)], [Decided(0.0, 2, 2, "x")])
-        journal.note_running(run, 4.0, [RunningTasks(2, 2, 3.0, 3.5)])
+        journal.note_running(run, 4.0, [RunningTasks(2, 2, 3.0)])
         table = status_table(run_status(journal))
     assert table.heads == ["job", "why", "running", "done", "task [s]", "end [s]"]
     for k, head in enumerate(table.heads):

@@ -110,9 +110,7 @@ def test_a_killed_run_is_called_so_and_has_no_slots(tmp_path):
         run = journal.begin(2, "sum:response", "flex", rows_of(rows, tmp_path))
         journal.record(run, 4.0, [Attempt(0, 0, 0, 0, 0.0, 2.0)], [Decided(0.0, 3, 2, "x")])
         expected = [ExpectedEnd(k, 9.0, 8.0, 12.0, 2.0, 0.5) for k in range(4)]
-        journal.note_running(
-            run, 4.0, [RunningTasks(3, 2, 3.0, 3.5)], expected, "in order: why not"
-        )
+        journal.note_running(run, 4.0, [RunningTasks(3, 2, 3.0)], expected, "in order: why not")
         status = run_status(journal)
         assert (status.status, status.jobs[3].slots, status.jobs[3].running) == ("running", 2, 2)
         short = status_table(status, 2)

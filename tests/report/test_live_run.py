@@ -83,9 +83,7 @@ TWICE = [Attempt(job, k, 0, 0, 10.0 * job, 10.0) for job in (0, 1) for k in (0, 
 
 
 def test_slots_of_a_run_that_goes_on_are_at_most_those_that_there_are(tmp_path):
-    for path in _record(
-        tmp_path, ALIKE, TWICE[:3], "running", running=[RunningTasks(1, 9, 10.0, 10.0)]
-    ):
+    for path in _record(tmp_path, ALIKE, TWICE[:3], "running", running=[RunningTasks(1, 9, 10.0)]):
         page, facts = made_of([path], tmp_path)
         parsed(page)
     assert facts["verdict"][0].startswith("The run goes on: ") and 'id="policies"' not in page

@@ -328,7 +328,9 @@ def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
         before = _before(journal, jobs, asked.resume)
         begun = CommandRun.begin(journal, jobs, rows, slots, *how, before, **_options(asked))
         if before:
-            _tell_before(begun, before)
+            tasks = sum(map(len, jobs))
+            told = f"{begun.done_before:,} of {tasks:,} tasks were done in run {before.id}"
+            note(f"{told}; malleable logs --run {before.id} shows their output")
         return _go(begun, things, asked, outputs)
 
 
@@ -347,13 +349,6 @@ def _before(journal: Journal, jobs: list[Job], resume: bool) -> Run | None:
     return None
 
 
-def _tell_before(begun: CommandRun, before: Run) -> None:
-    # Say how many tasks an earlier run has done.
-    tasks = sum(map(len, begun.jobs))
-    told = f"{begun.done_before:,} of {tasks:,} tasks were done in run {before.id}"
-    note(f"{told}; malleable logs --run {before.id} shows their output")
-
-
 def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
     for name in ("file", "job", "objective", "policy", "dry_run"):
         if getattr(asked, name) not in (None, False):
@@ -362,7 +357,8 @@ def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
         raise ValueError(f"{asked.journal}: no journal there")
     with Journal(asked.journal, durable=asked.durable) as journal:
         if journal.run().status == "done" and not asked.rerun_failed:
-            return _tell_again(journal, outputs)
+            note(f"run {journal.run().id} has ended; nothing is left to do")
+            return _show_outcome(journal, "finished", outputs)
         begun = CommandRun.resume(journal, again=asked.rerun_failed, **_options(asked))
         slots = begun.run.slots if asked.slots is None else check_slots(asked.slots)
         check_fits(begun.jobs, slots, asked.holds)
@@ -531,11 +527,6 @@ def _stop(loop: Loop, interrupts: Interrupts) -> int:
         return loop.stop(0.0 if loop.finished else _GRACE)
     except KeyboardInterrupt:
         return loop.stop(0.0)
-
-
-def _tell_again(journal: Journal, outputs: Outputs) -> int:
-    note(f"run {journal.run().id} has ended; nothing is left to do")
-    return _show_outcome(journal, "finished", outputs)
 
 
 def _show_outcome(journal: Journal, how: str, outputs: Outputs, streamed: bool = False) -> int:

@@ -30,6 +30,7 @@ class RunningAttempt(NamedTuple):
     since: float
     bundle: int
     soon: bool = False
+    backup_of: int | None = None  # the attempt beside which it runs
 
 
 class Backups:

@@ -92,10 +92,8 @@ class SchedulerDecider:
         self._first: dict[int, tuple[int, int]] = {}
         self._most: dict[int, int] = {}  # by row: max_slots that the scheduler has
         self._changed: set[int] = set()  # rows whose changes the scheduler does not know yet
-        # What `ended` was told (row, seconds, processor seconds) of jobs that the scheduler has.
+        # What `ended` was told (row, seconds, processor seconds) of jobs; some may come later.
         self._ended: list[tuple[int, float, float]] = []
-        # By row: the same for jobs that come later.
-        self._early: dict[int, list[tuple[int, float, float]]] = {}
 
     def _waiting(self, work: JobState) -> int:
         # Slots that the job's waiting tasks would take.
@@ -103,8 +101,7 @@ class SchedulerDecider:
 
     def _elapsed(self, work: JobState, now: float) -> float:
         # Slot-seconds for which the job's running tasks have run.
-        own = work.elapsed if self._counted else work.running * now - work.since
-        return max(0.0, round(own, 6)) * work.width
+        return max(0.0, round(work.running * now - work.since, 6)) * work.width
 
     def _limit(self, work: JobState, free: Mapping[str, float]) -> int:
         # Slots that a job may have at most now, given the capacity for more of its tasks. Slots of backup
@@ -129,8 +126,6 @@ class SchedulerDecider:
         self._id_of |= zip(rows, numbers, strict=True)
         self._row_of |= zip(numbers, rows, strict=True)
         self._changed.update(row for row, own in zip(rows, waits, strict=True) if not own)
-        for row in rows:
-            self._ended += self._early.pop(row, ())
 
     def _add(
         self,
@@ -183,8 +178,7 @@ class SchedulerDecider:
     def ended(self, row: int, seconds: float, cpu: float = math.nan) -> None:
         """A task of a job ended well after ``seconds``, of which ``cpu`` on a processor (NaN: unknown). The
         job may not have come yet."""
-        told = self._ended if row in self._works else self._early.setdefault(row, [])
-        told.append((row, seconds, cpu))
+        self._ended.append((row, seconds, cpu))
 
     def changed(self, row: int) -> None:
         # The counts of a job's tasks have changed; the scheduler hears of it before it decides.
@@ -220,14 +214,15 @@ class SchedulerDecider:
         self._scheduler.close()
 
     def _tell_ended(self, now: float) -> None:
-        if not self._ended:
+        here = [ended for ended in self._ended if ended[0] in self._works]
+        if not here:
             return
-        rows, seconds, cpu = zip(*self._ended, strict=True)
+        rows, seconds, cpu = zip(*here, strict=True)
         took = np.maximum(np.array(seconds), _LEAST)
         ids = np.array([self._id_of[row] for row in rows])
         slots = np.array([self._works[row].width for row in rows])
         self._scheduler.ended(ids, count=slots, seconds=took, now=now)
-        self._ended = []
+        self._ended = [ended for ended in self._ended if ended[0] not in self._works]
         if self._machine:
             known = [each for each in cpu if not math.isnan(each)]
             self._heard, self._cpu = self._heard + len(known), self._cpu + math.fsum(known)

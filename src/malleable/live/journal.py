@@ -122,14 +122,11 @@ class Journal(JournalFile):
 
     def change(self, run: int, job: int, settings: Mapping[str, Any]) -> None:
         # Change settings of a job; None removes one.
-        for (described,) in self._each(
-            "select described from job where run = ? and job = ?", run, job
-        ):
-            known = {**json.loads(described), **settings}
-            text = json.dumps({key: value for key, value in known.items() if value is not None})
-            self._do("update job set described = ? where run = ? and job = ?", text, run, job)
-            self._told.pop((run, job), None)
-            return
+        query = "select described from job where run = ? and job = ?"
+        known = {**json.loads(self._do(query, run, job).fetchone()[0]), **settings}
+        text = json.dumps({key: value for key, value in known.items() if value is not None})
+        self._do("update job set described = ? where run = ? and job = ?", text, run, job)
+        self._told.pop((run, job), None)
 
     def enter(self, run: int) -> float:
         # A session begins; returns how long earlier ones lasted [s].
@@ -242,10 +239,8 @@ class Journal(JournalFile):
 
     def kept(self, run: int, job: int, task: int, digest: bytes) -> bytes | None:
         query = "select value from result where run = ? and job = ? and task = ? and digest = ?"
-        found: bytes | None = next(
-            (value for (value,) in self._each(query, run, job, task, digest)), None
-        )
-        return found
+        row: tuple[bytes] | None = self._do(query, run, job, task, digest).fetchone()
+        return row[0] if row else None
 
     def last_tried(self, run: int, job: int) -> int:
         last = "select ifnull(max(task), -1) from attempt where run = ? and job = ?"
@@ -325,16 +320,14 @@ class Journal(JournalFile):
     def history(self) -> dict[str, Any] | None:
         """What runs have learnt of programs, as `malleable.Scheduler.history`; None: nothing. ValueError if a
         scheduler cannot read it."""
-        from malleable.cluster.history import (
-            read_history,  # most readers of a journal need no scheduler
-        )
+        from malleable.cluster.history import read_history  # few readers of a journal need it
 
+        row = self._do("select learnt from history").fetchone()
         with telling(self.path):
-            found: dict[str, Any] | None = None
-            for (learnt,) in self._each("select learnt from history"):
-                found = json.loads(learnt)
-                read_history(found or {})
-            return found
+            found: dict[str, Any] | None = json.loads(row[0]) if row else None
+        if row:
+            read_history(found or {})
+        return found
 
     def learn(self, history: Mapping[str, Any]) -> None:
         """Replace the history; ValueError, and nothing lost, if the old one cannot be read."""

@@ -76,12 +76,11 @@ class Decided(NamedTuple):
 
 
 class RunningTasks(NamedTuple):
-    """Running tasks of a job, the mean of their starts, and the latest start."""
+    """Running tasks of a job, and the mean of their starts."""
 
     job: int
     tasks: int
     began: float
-    latest: float
 
 
 class ExpectedEnd(NamedTuple):
@@ -142,7 +141,7 @@ create table decision (
 create index decision_of on decision (run, at);
 create table flying (
   run integer not null, job integer not null, tasks integer not null, began real not null,
-  latest real not null, primary key (run, job)) without rowid;
+  primary key (run, job)) without rowid;
 create table result (
   run integer not null, job integer not null, task integer not null, digest blob not null,
   value blob not null, primary key (run, job, task)) without rowid;

@@ -69,10 +69,7 @@ class JobState(Terms):
     since: float = 0.0  # sum of the times since when it holds them
     # More slots: of backup tasks, and of attempts that will end in vain.
     beside: int = 0
-    # For engines that show counts: seconds that running tasks have run in all, and the mean seconds
-    # of tasks that ended well, if known.
-    elapsed: float = 0.0
-    mean: float = math.nan
+    mean: float = math.nan  # seconds of tasks that ended well, if an engine shows counts
     # What ended tasks took, what backup tasks gained, starts and ends of attempts; also of earlier sessions.
     sums: Counted = field(default_factory=Counted)
     done: int = 0
@@ -162,17 +159,13 @@ class Ledger:
 
     # Engine.
 
-    def running_tasks(self) -> list[RunningTasks]:
-        raise NotImplementedError
-
     @property
     def slots(self) -> int:
         raise NotImplementedError
 
     @property
     def running(self) -> int:
-        # Tasks that run.
-        return sum(own.tasks for own in self.running_tasks())
+        return sum(work.running for work in self.jobs)
 
     @property
     def last_end(self) -> ExpectedEnd:
@@ -345,9 +338,12 @@ class Ledger:
             self.look_ahead()
             self._running_noted = self.now
             told = self.held or self.rule
-            self._journal.note_running(
-                self._run, self.now, self.running_tasks(), self.expected.values(), told
-            )
+            running = [
+                RunningTasks(row, work.running, work.since / work.running)
+                for row, work in enumerate(self.jobs)
+                if work.running
+            ]
+            self._journal.note_running(self._run, self.now, running, self.expected.values(), told)
             self._journal.commit()
 
     def describe(self) -> None:
@@ -407,10 +403,11 @@ class Ledger:
                 found[row] = work, parents
         return found
 
-    def tell(self) -> None:
-        self._told = self.now
+    def tell(self, least: float = 0.0) -> None:
+        # Call the view, unless that was less than some seconds ago.
         view = self._progress
-        if view:
+        if view and self.now - self._told >= least:
+            self._told = self.now
             self.look_ahead()
             self.guard("the view of the run", lambda: view(self))
 

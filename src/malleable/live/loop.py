@@ -19,7 +19,7 @@ from typing import Any, cast
 from malleable.live.backups import Backups, RunningAttempt
 from malleable.live.conditions import Conditions
 from malleable.live.decider import SchedulerDecider
-from malleable.live.journal import Attempt, Journal, RunningTasks
+from malleable.live.journal import Attempt, Journal
 from malleable.live.journal_rows import IN_VAIN, LOST_AGAIN, NOTHING_STARTS
 from malleable.live.ledger import LOOK, JobState, Ledger
 from malleable.live.protocol import Engine, Event, KillingEngine, Task
@@ -97,8 +97,6 @@ class Loop(Ledger):
         self._conditions = conditions or Conditions()
         self._running: dict[str, RunningAttempt] = {}  # by key
         self._backups = Backups(decider, epoch)
-        # By key of a running backup task: the attempt beside which it runs.
-        self._backup_of: dict[str, int] = {}
         self._bundle = 0  # number of the last bundle
         self._spare = True  # whether the last pass left slots that no task wanted
         # By bundle that has a slot: its remaining tasks, and when the first of them began, or will.
@@ -157,8 +155,7 @@ class Loop(Ledger):
             most = min(most, self._decided + self._epoch - self.now)
         most = min(most, self._conditions.wait(self.now))
         self._hear(self.engine.poll(max(0.0, most)))  # recorded together with the next starts
-        if self._progress and self.now - self._told >= LOOK:
-            self.tell()
+        self.tell(LOOK)
 
     def _start(self) -> None:
         ahead = self._ahead()
@@ -204,10 +201,10 @@ class Loop(Ledger):
     def _hand_over(self, tasks: Sequence[Task]) -> None:
         # Start tasks. Tasks without a number that people see, such as calls, are not recorded before.
         begun = []
-        for key in (task.key for task in tasks if task.call is None or task.key in self._backup_of):
-            row, number, attempt, since, *_ = self._running[key]
-            backup_of = self._backup_of.get(key)
-            begun.append(Attempt(row, number, attempt, None, since, backup_of=backup_of))
+        for task in tasks:
+            row, number, attempt, since, *_, backup_of = self._running[task.key]
+            if task.call is None or backup_of is not None:
+                begun.append(Attempt(row, number, attempt, None, since, backup_of=backup_of))
         if self._journal and begun:
             self._journal.check_there()
             self._attempted += begun
@@ -242,13 +239,13 @@ class Loop(Ledger):
         if made.call is None:
             made.environment = {**made.environment, "MALLEABLE_BACKUP_OF": str(attempt)}
         self._bundle += 1
-        running = RunningAttempt(row, number, tries.made, self.now, self._bundle)
+        began = row, number, tries.made, self.now, self._bundle
+        running = RunningAttempt(*began, backup_of=attempt)
         made.key, made.bundle = f"{row}.{number}.{tries.made}", self._bundle
         self._take(made, work)
         tries.made += 1
         self._running[made.key] = running
         self._backups.begin(made.key, running, key)
-        self._backup_of[made.key] = attempt
         work.sums.backup_tasks += 1
         self._count_beside(row, 1)
         return [made]
@@ -413,8 +410,7 @@ class Loop(Ledger):
             status = event.status if good or event.status else 1
             used = event.seconds, event.cpu, event.memory
             why = "" if good else event.text
-            row, number, attempt, since, *_ = running
-            backup_of = self._backup_of.pop(event.key, None)
+            row, number, attempt, since, *_, backup_of = running
             told = Attempt(row, number, attempt, status, since, *used, how, why, backup_of)
             self._attempted.append(told)
 
@@ -448,7 +444,6 @@ class Loop(Ledger):
                 self._let_go(running.bundle, work)
         self._count_beside(running.row, -1)
         if event.kind == "returned":
-            self._backup_of.pop(event.key, None)
             return
         work.sums.wasted_slot_seconds += event.seconds
         self._note(running, event, how, good=False)
@@ -478,18 +473,6 @@ class Loop(Ledger):
         self._tries[row, number] = tries
         return True
 
-    def running_tasks(self) -> list[RunningTasks]:
-        found: dict[int, RunningTasks] = {}
-        beside = {**self._backups.running, **self._backups.dying}
-        for key, (row, _, _, since, *_) in list(self._running.items()):  # at once, from any thread
-            if key in beside:
-                continue
-            known = found.get(row, RunningTasks(row, tasks=0, began=0.0, latest=0.0))
-            count = known.tasks + 1
-            mean = known.began + (since - known.began) / count
-            found[row] = RunningTasks(row, count, mean, max(known.latest, since))
-        return list(found.values())
-
     def go(self) -> None:
         while not self.finished:
             self.step()
@@ -502,6 +485,8 @@ class Loop(Ledger):
             self._hear(self.engine.poll(0.0))
         left = self.engine.close(grace)
         self._running.clear()
+        for work in self.jobs:
+            work.running, work.since = 0, 0.0
         self._backups = Backups(self.decider, self._epoch)
         self._running_noted = -math.inf
         self._slots_held.clear()

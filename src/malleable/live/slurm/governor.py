@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from malleable.live.jobs_file import Terms, checked_settings
-from malleable.live.journal import Journal, RunningTasks
+from malleable.live.journal import Journal
 from malleable.live.ledger import LOOK, JobState, Ledger
 from malleable.live.slurm.answers import Array, Look
 from malleable.live.slurm.commands import Change, Slurm, SlurmError
@@ -166,8 +166,7 @@ class Governor(Ledger):
                 self._trouble("answers", "")
                 self.take(look)
         self.record()
-        if self._progress and self.now - self._told >= LOOK:  # seconds between two reports
-            self.tell()
+        self.tell(LOOK)
 
     def _trouble(self, about: str, text: str) -> None:
         if text:
@@ -236,7 +235,6 @@ class Governor(Ledger):
                 program=array.name,
                 after=[self._row_of[n] for n in array.after if n in self._row_of],
                 seconds=wishes.seconds,
-                elapsed=array.elapsed,
                 arrival=max(0.0, array.submitted - zero),
                 width=array.width,
                 place=array.place,
@@ -257,7 +255,7 @@ class Governor(Ledger):
         seen.absent = 0
         self._end(row, max(0, seen.waits - waits), array.failed)
         seen.waits = waits
-        work.running, work.elapsed = array.running, array.elapsed
+        work.running, work.since = array.running, array.running * self._looked - array.elapsed
         work.next = work.tasks - (0 if array.blocked and not array.dead else array.pending)
         if array.number not in self._touched_arrays:
             self._own[array.number] = array.nice, array.throttle
@@ -301,7 +299,7 @@ class Governor(Ledger):
         # An array is not in the queue; after the second such look it has ended.
         work, seen = self.jobs[row], self._seen[row]
         work.running = 0
-        work.elapsed = 0.0
+        work.since = 0.0
         work.next = work.tasks
         seen.absent += 1
         self._places.changed(row)
@@ -449,14 +447,6 @@ class Governor(Ledger):
                 self._journal.restate(self._run, row, seconds)
             self._journal.commit()
             self._restated = {}
-
-    def running_tasks(self) -> list[RunningTasks]:
-        found: list[RunningTasks] = []
-        for number, array in self.look.arrays.items():
-            if array.running and number in self._row_of:
-                began = self._looked - array.elapsed / array.running
-                found.append(RunningTasks(self._row_of[number], array.running, began, began))
-        return found
 
     def end(self, status: str) -> None:
         """Close the run in the journal, with what its arrays' tasks took."""

@@ -55,7 +55,6 @@ class Submission:
         self._journal, self._engine, self._wall = journal, engine, wall
         self._run = journal.run(number)
         self._jobs = described_jobs(journal.jobs(number))
-        self._tasks = [job.tasks for job in journal.jobs(number)]
         # [s] since 1970: where the seconds of the run begin
         self._zero = calendar.timegm(time.strptime(self._run.began, "%Y-%m-%dT%H:%M:%SZ"))
         self._folder = output_folder(journal.path, self._run)
@@ -77,8 +76,8 @@ class Submission:
             own, begun = self._of_job(row, job, queued[row] if queued else None, now)
             found += own
             if begun:
-                running.append(RunningTasks(row, len(begun), sum(begun) / len(begun), max(begun)))
-        over = len({each[:2] for each in found}) == sum(self._tasks)
+                running.append(RunningTasks(row, len(begun), sum(begun) / len(begun)))
+        over = len({each[:2] for each in found}) == sum(map(len, self._jobs))
         lasted = max((each.began + each.seconds for each in found), default=now) if over else now
         self._journal.overlay(self._run.id, lasted, found, running, "done" if over else "running")
 
@@ -105,7 +104,7 @@ class Submission:
         folder = self._folder / job_folder(row, job.name)
         found: list[Attempt] = []
         begun: list[float] = []
-        for task in range(self._tasks[row]):
+        for task in range(len(job)):
             here = queued is None or task in queued
             tries, over = self._tries(folder / f"{task}.{ENDS}")
             last = max(tries, default=-1)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.jobs_file import Terms
-from malleable.live.journal import Attempt, Journal, RunningTasks
+from malleable.live.journal import Attempt, Journal
 from malleable.live.ledger import JobState, Ledger
 from malleable.live.spark.context import Context, Job, Key, Stage
 
@@ -94,8 +94,7 @@ class Governor(Ledger):
             row = self._row_of.get(stage.key)
             if row is None:
                 row = self._come(job, stage, wishes)
-            elif self._pools[row] != job.pool:  # not known before the job began
-                self._pools[row] = job.pool
+            self._pools[row] = job.pool  # not known before the job began
             work = self.jobs[row]
             self._stages[row] = stage
             if stage.waits:
@@ -103,7 +102,8 @@ class Governor(Ledger):
             self._end(row, stage.done - work.done, stage.mean)
             work.tasks = max(stage.tasks, work.done)
             work.running, work.next = stage.running, work.tasks - stage.pending
-            work.elapsed = max(0.0, round(self._busy[row] - work.sums.seconds, 3))
+            elapsed = max(0.0, round(self._busy[row] - work.sums.seconds, 3))
+            work.since = work.running * self.now - elapsed
             self.decider.changed(row)
 
     def _come(self, job: Job, stage: Stage, wishes: Wishes) -> int:
@@ -125,7 +125,7 @@ class Governor(Ledger):
                 flow=f"job {job.number}",
             )
         )
-        self._row_of[stage.key], self._pools[row], self._busy[row] = row, job.pool, 0.0
+        self._row_of[stage.key], self._busy[row] = row, 0.0
         return row
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
@@ -152,7 +152,7 @@ class Governor(Ledger):
             del known[row]
         del self._row_of[key]
         self._end(row, done - work.done, mean)
-        work.running, work.elapsed, work.next = 0, 0.0, work.done
+        work.running, work.since, work.next = 0, 0.0, work.done
         self._touched.add(row)
         self.decider.changed(row)
         if well:
@@ -194,13 +194,3 @@ class Governor(Ledger):
             slots[self._pools[row]] = slots.get(self._pools[row], 0) + given
         for pool, given in slots.items():
             self.spark.set_minimum(pool, given)
-
-    # Records.
-
-    def running_tasks(self) -> list[RunningTasks]:
-        return [
-            RunningTasks(row, stage.running, began, began)
-            for row, stage in self._stages.items()
-            if stage.running
-            for began in [self.now - self.jobs[row].elapsed / stage.running]
-        ]
