@@ -156,7 +156,13 @@ def figure_of(run: Run, metric: str, rows: list[dict[str, Any]]) -> Figure:
         panels,
         claims=list(_claims(run, metric, rows)),
         notes=[note] if printed else [only, note],
-        axes=[[picture(panels[0], NAMES, run.shows, more=marks)]],
+        axes=[
+            [
+                picture(
+                    panels[0], NAMES, run.shows, more=marks, xlabel="benchmark: workload.ordering"
+                )
+            ]
+        ],
         facts={"metric": metric, "ours": {**constants, "users": list(USERS)}},
     )
 

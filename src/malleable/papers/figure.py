@@ -225,7 +225,8 @@ class Figure:
             for place, each in enumerate(row):
                 where = grid[k, place * part : (place + 1) * part]
                 shared = place > 0 and each.ylabel == row[0].ylabel
-                first = _draw(drawn.add_subplot(where, sharey=first), each)
+                told = each if len(row) * len(rows) > 1 else each._replace(title="")
+                first = _draw(drawn.add_subplot(where, sharey=first), told)
                 if shared:
                     first.set_ylabel("")
         ended = "" if self.run.complete else " (interrupted)"
@@ -255,13 +256,15 @@ def _draw(axes: Any, what: Axes) -> Any:
         turn = {"rotation": 25, "ha": "right"} if len("".join(what.groups)) > 8 * what.width else {}
         axes.set_xticks(range(len(what.groups)), what.groups, fontsize=8, **turn)
     axes.set(xlabel=what.xlabel, ylabel=what.ylabel, **what.options)
-    if what.options.get("yscale") == "log":
-        plain_numbers(axes.yaxis)
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            plain_numbers(axis)
     axes.set_title(what.title, loc="left", fontsize=9)
     axes.grid(axis="y", linewidth=0.3)
+    axes.set_axisbelow(True)
     handles, names = axes.get_legend_handles_labels()
     shown = dict(zip(names, handles, strict=True))  # the worst of several bars has one entry
-    if len(what.series) > 1 or "worst" in shown:
+    if len(shown) > 1 or "worst" in shown:
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if bars else {}
         axes.legend(shown.values(), shown, fontsize=7, frameon=False, **beside)
     return axes
@@ -270,13 +273,24 @@ def _draw(axes: Any, what: Axes) -> Any:
 def _draw_bars(axes: Any, own: Series, x: Any, width: float, policies: Sequence[str]) -> None:
     # A bar a group, in the colour of its policy if groups are policies.
     mean, error, worst = _values(own.y)
-    look: dict[str, Any] = {"error_kw": {"elinewidth": 1.0, "ecolor": "0.4"}, "label": own.label}
+    look: dict[str, Any] = {"label": own.label}
     colors = [policy_look(each).get("color") for each in policies]
     if colors and all(colors):
         look |= {"color": colors, "label": ""}
     elif color := policy_look(own.label).get("color"):
         look["color"] = color
-    axes.bar(x, mean, width, yerr=error, capsize=2, **{**look, **own.look})
+    axes.bar(x, mean, width, **{**look, **own.look})
+    if error is not None:
+        axes.errorbar(
+            x,
+            mean,
+            error,
+            fmt="none",
+            ecolor="0.4",
+            elinewidth=1.0,
+            capsize=2,
+            label="95 % interval",
+        )
     if worst is not None:
         axes.plot(x, worst, "k_", markersize=9, label="worst")
 

@@ -141,6 +141,11 @@ def _simulated(run: Run, points: Sequence[Point]) -> Iterator[tuple[str, None]]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+# Names of the axes of panels (a) and (b).
+_X = {
+    "slack": "slack: part of the slots that minima leave free",
+    "small": "part of the jobs that are small",
+}
 _PANELS = {
     "slack": "(a) average response over slack: 80 % small jobs",
     "small": "(b) average response over small jobs: 75 % slack",
@@ -162,12 +167,15 @@ def figure5(run: Run) -> Figure:
         Panel(name, columns, [point.row() for point in points if point.panel == name], title)
         for name, title in _PANELS.items()
     ]
-    ratio, look = "ratio: mean, worst", {"color": "black", "marker": "x", "linestyle": ""}
+    ratio, look = (
+        "value over the reference's: mean, worst",
+        {"color": "black", "marker": "x", "linestyle": ""},
+    )
     printed = [number for numbers in PRINTED.values() for number in numbers]
     axes = []
     for panel, base in zip(panels[:2], (0.75, 0.8), strict=True):
         marks = [Series("the paper's text", printed, [base] * 4, look)]
-        axes.append(picture(panel, SERIES[:3], ratio, panel.name, marks))
+        axes.append(picture(panel, SERIES[:3], ratio, panel.name, marks, _X[panel.name]))
     bars = picture(panels[2], SERIES[:3], ratio, yscale="log")
     efforts = {"flex": DEFAULT_EFFORT, "flex-orders": 0, "reference": REFERENCE_EFFORT}
     return run.figure(

@@ -67,7 +67,7 @@ def bounds(run: Run, aggregate: str) -> Figure:
         "(value + 1) / (bound + 1), mean / worst",
         [panel],
         claims=list(_CLAIMS[aggregate](samples)) if run.complete else [],
-        axes=[[picture(panel, _POLICIES, "ratio: mean, worst", yscale="log")]],
+        axes=[[picture(panel, _POLICIES, "(value + 1) / (bound + 1); bar: mean", yscale="log")]],
         facts={"slots": SLOTS},
     )
 
@@ -199,6 +199,6 @@ def figure12_of(run: Run, gains: dict[str, list[dict[str, Any]]]) -> Figure:
         text = f'"superiority of FlowFlex" to {rival.upper()}, {row["metric"]}, {name}'
         verdict = judged([row[rival]], run.count, strict=True)
         claims.append(Claim(text, "", "lower in the mean", shown(row[rival], ".1%"), verdict))
-    axes = [picture(panel, RIVALS, "FlowFlex lower by part") for panel in panels]
+    axes = [picture(panel, RIVALS, "by what part FlowFlex is lower") for panel in panels]
     what = "by what part FlowFlex is lower, 95 % intervals"
     return run.figure(what, panels, claims=claims, axes=[axes])
