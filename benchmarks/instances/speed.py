@@ -261,7 +261,7 @@ def step_instance(seed: int = 1, *, jobs: int = 1_000, slots: int = 10_000) -> t
 
     Deadlines and step times are U(0, 100 s); a job of mean work has 100 s of it on ten slots.
     """
-    return bimodal_jobs(jobs, slots, small=0.8, slack=0.75, sla_steps=3, rng=seed), slots
+    return bimodal_jobs(jobs, slots, small=0.8, slack=0.75, rng=seed), slots
 
 
 def section51_base(seed: int, *, weighted: bool = True) -> tuple[Flows, int]:

@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from malleable.objective import Priced
-
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
@@ -177,7 +175,9 @@ class Flows(_Table):
     def _joined(tables: list[Flows]) -> Flows: ...
 
 class Penalties:  # of the rows of a table; `custom`: address of the caller's function
-    def __init__(self, table: Priced, kinds: npt.NDArray[np.uint8], custom: int = 0) -> None: ...
+    def __init__(
+        self, table: Jobs | Flows, kinds: npt.NDArray[np.uint8], custom: int = 0
+    ) -> None: ...
     def __len__(self) -> int: ...
     def of_jobs(self, completion: _Floats) -> _Floats: ...
 

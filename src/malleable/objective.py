@@ -7,7 +7,7 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,16 +35,7 @@ _OF_DEADLINES = ("tardy", "tardiness", "strict")
 
 ObjectiveLike = ObjectiveName | str | Sequence[ObjectiveName | str]
 PenaltyLike = Callable[[int, float], float] | Any
-
-
-class Priced(Protocol):
-    """A table of jobs or flows that penalties can be worked out for."""
-
-    def __len__(self) -> int: ...
-    @property
-    def deadline(self) -> npt.NDArray[np.float64]: ...
-    @property
-    def sla_time(self) -> npt.NDArray[np.float64]: ...
+Priced: TypeAlias = "_core.Jobs | _core.Flows"  # tables that penalties are of
 
 
 def _parse_one(text: object) -> tuple[str, int]:
@@ -68,7 +59,7 @@ def of_deadlines(objective: str) -> bool:
 def warn_without_deadlines(objective: Objective, jobs: Priced, stacklevel: int = 3) -> None:
     """Warn if an objective depends on deadlines, or steps of an SLA, and no job has any."""
     kinds = {KINDS[code] for code in set(objective.kinds.tolist())}
-    if not len(jobs) or not kinds <= {*_OF_DEADLINES, "sla"}:
+    if not len(jobs.deadline) or not kinds <= {*_OF_DEADLINES, "sla"}:
         return
     deadlines = kinds.isdisjoint(_OF_DEADLINES) or not np.isfinite(jobs.deadline).any()
     if deadlines and ("sla" not in kinds or not len(jobs.sla_time)):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from malleable.view.text import Table, console_for, counted, number, percent, printable, wall_time
+from malleable.view.text import Table, console_for, counted, duration, number, percent, printable
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,10 @@ def test_percent_of_nothing_finite():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(9e-5, "90 us"), (0.0123, "12.3 ms"), (2.5, "2.5 s")]
+    ("seconds", "text"), [(9e-5, "90 us"), (0.0123, "12.3 ms"), (2.5, "2.50 s")]
 )
-def test_wall_time(seconds, text):
-    assert wall_time(seconds) == text
+def test_duration(seconds, text):
+    assert duration(seconds) == text
 
 
 def test_words():

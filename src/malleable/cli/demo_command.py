@@ -17,7 +17,7 @@ from malleable.planning import plan
 from malleable.view.drawing import check_drawing, image_bytes
 from malleable.view.latency import cases_of, latency_tables
 from malleable.view.plan_pictures import common_bound, draw_packings
-from malleable.view.text import Column, columns_table, number, percent, printable, wall_time
+from malleable.view.text import Column, columns_table, duration, number, percent, printable
 
 _JOBS, _SLOTS, _TASKS = 15, 100, 600
 _OBJECTIVES = ("sum:response", "sum:stretch", "max:stretch")
@@ -30,7 +30,7 @@ _COLUMNS: list[Column] = [  # of rows (plan, the bound of all plans for its obje
     ("value", lambda row: number(row[0].value)),
     ("lower bound", lambda row: number(row[1])),
     ("gap", lambda row: percent(relative_gap(row[0].value, row[1]))),
-    ("time", lambda row: wall_time(row[0].timing["seconds"])),
+    ("time", lambda row: duration(row[0].timing["seconds"])),
 ]
 
 

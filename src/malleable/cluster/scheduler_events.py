@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from malleable.arrays import arguments, array_of, columns_of, floats_of, ids_of, integers_of
+from malleable.arrays import (
+    arguments,
+    array_of,
+    column_of,
+    columns_of,
+    floats_of,
+    ids_of,
+    integers_of,
+)
 from malleable.checkpoints import guarded
 from malleable.cluster.named_policies import placed_columns, programs_of
 from malleable.cluster.scheduler_state import SchedulerState
@@ -90,8 +98,13 @@ class SchedulerEvents(SchedulerState):
     def _report(self, what: str, ids: npt.ArrayLike, now: float | None, **columns: Any) -> int:
         # Tell the core an event of tasks; returns how many tasks were ignored.
         rows = ids_of(ids)
-        given = {name: values for name, values in columns.items() if values is not None}
-        told = {"ids": rows} | columns_of(given, len(rows))
+        told: dict[str, Any] = {"ids": rows}
+        for name, values in columns.items():
+            kind = np.float64 if name in ("seconds", "copying") else np.int64
+            if type(values) is np.ndarray and values.dtype == kind and values.shape == rows.shape:
+                told[name] = np.ascontiguousarray(values)  # the core checks the values
+            elif values is not None:
+                told[name] = column_of(name, values, len(rows))
         moment = self._moment(now)
         ignored = self._core.tell(what, told, moment)
         self._log(what, now=[moment], **told)
@@ -334,16 +347,17 @@ class SchedulerEvents(SchedulerState):
     @guarded
     def finish(self, ids: npt.ArrayLike, now: float | None = None) -> None:
         """Tell jobs, by ``ids``, that are done at the time ``now``; jobs that waited for them come."""
-        moment, rows = self._moment(now), ids_of(ids)
-        self._core.finish(rows, moment)
-        self._log("finish", now=[moment], ids=rows)
+        self._end("finish", ids, now)
 
     @guarded
     def remove(self, ids: npt.ArrayLike, now: float | None = None) -> None:
         """Cancel jobs, by ``ids``, and all jobs that wait for them, at the time ``now``."""
+        self._end("remove", ids, now)
+
+    def _end(self, how: str, ids: npt.ArrayLike, now: float | None) -> None:
         moment, rows = self._moment(now), ids_of(ids)
-        self._core.remove(rows, moment)
-        self._log("remove", now=[moment], ids=rows)
+        getattr(self._core, how)(rows, moment)
+        self._log(how, now=[moment], ids=rows)
 
 
 def _by_phase(

@@ -95,13 +95,8 @@ class SchedulerState(Checkpointed):
 
     def _made(self) -> _core.Scheduler:
         place = self._cluster
-        asked = core_policy(
-            self._policy,
-            goal_of(self._objective),
-            self._settings["by_user"],
-            self._settings,
-            place.generic,
-        )
+        goal, shared = goal_of(self._objective), self._settings["by_user"]
+        asked = core_policy(self._policy, goal, shared, self._settings, place.generic)
         return _core.Scheduler(place.columns(), self._people(self._users), self._settings, asked)
 
     def __getstate__(self) -> dict[str, Any]:

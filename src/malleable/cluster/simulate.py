@@ -229,22 +229,9 @@ def run(
     _check_deadlines(jobs, goal)
     columns |= placed_columns(jobs, place, settings)
     check_generic(policy, place.generic)
-    simulation = _core.ClusterSimulation(
-        place.columns(),
-        columns,
-        settings,
-        _changes(place),
-        believed,
-        core_policy(
-            policy,
-            goal,
-            shared,
-            settings,
-            place.generic,
-            jobs.speedup,
-            len(jobs),
-        ),
-    )
+    asked = core_policy(policy, goal, shared, settings, place.generic, jobs.speedup, len(jobs))
+    told = place.columns(), columns, settings, _changes(place), believed
+    simulation = _core.ClusterSimulation(*told, asked)
     if known is not None:
         simulation.recall(known.numbers(_tellers(users)))
     began = time.perf_counter()

@@ -69,17 +69,8 @@ class FlowDecision(BaseDecision):
     (array([20,  0]), array([ True, False]), 6.0)
     """
 
-    __slots__ = (
-        "_epoch",
-        "_planned",
-        "_version",
-        "ended",
-        "order",
-        "overloaded",
-        "period",
-        "ready",
-    )
     _more = ("ready", "ended", "period", "order", "overloaded", "_epoch", "_version", "_planned")
+    __slots__ = _more
     ready: npt.NDArray[np.bool_]
     ended: Integers
     period: float

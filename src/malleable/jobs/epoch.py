@@ -17,6 +17,7 @@ from malleable.display import counted, view
 from malleable.epoch import AssessedDecision, PlannedEpoch, rule_line
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import (
+    CHANGES,
     Jobs,
     SlaSteps,
     are_unknown,
@@ -82,9 +83,9 @@ class Decision(AssessedDecision):
     1: 10 slots now (its maximum), keeps them; ends at 9 s; penalty 9
     """
 
-    __slots__ = ("_assessment", "_epoch", "_order", "_promised", "_version", "overloaded")
     # arguments of the constructor after those of `BaseDecision`, in order
     _more = ("overloaded", "_epoch", "_version", "_assessment", "_order", "_promised")
+    __slots__ = _more
     overloaded: bool
     _order: Integers | None
     _promised: Floats | None
@@ -352,7 +353,8 @@ class Epoch(PlannedEpoch):
         restart, restart_grow, restart_shrink, restart_slot : optional
             As in `malleable.Jobs`. Jobs that have a program take no ``speedup``.
         """
-        columns = number_columns(locals())
+        told = locals()
+        columns = {name: told[name] for name in CHANGES if told[name] is not None}
         if sla is not None or speedup is not None:
             ids = ids_of(ids)
             steps = {} if sla is None else flat_sla(sla, len(ids), "ids")
@@ -404,6 +406,6 @@ class Epoch(PlannedEpoch):
             "now": decision.now,
             "penalty": paid,
         }
-        told |= {"min_mode": self._min_mode, "period": self._core.period}
-        told |= {"looped": self._core.looped, "live": True}
-        return Plan(result, goal, took, jobs=jobs, **told)
+        how = {"min_mode": self._min_mode, "period": self._core.period}
+        how |= {"looped": self._core.looped, "live": True}
+        return Plan(result, goal, took, jobs=jobs, **told, **how)

@@ -11,11 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.jobs.table import Jobs
-from malleable.validation import as_number, check_whole, checked_positive, shown
+from malleable.validation import as_number, check_whole, shown
 
 Rng: TypeAlias = "np.random.Generator | int | None"
 
 _RATIO = 10.0  # mean size of large jobs over that of small ones
+_SECONDS = 100.0  # that all slots together need for all the work
+_STEPS = 3  # of the sla penalty of a job
+_LOGS = 3.0, 1.5  # mean and standard deviation of the logarithms of work
 _NORMAL = NormalDist()
 
 
@@ -49,14 +52,12 @@ def bimodal_jobs(
     slack: float = 0.75,
     tasks: int | None = None,
     weighted: bool = True,
-    horizon: float = 100.0,
-    sla_steps: int = 3,
     rng: Rng = None,
 ) -> Jobs:
     """Draw one experiment of FLEX's simulations; the defaults are its base case.
 
     Work is bimodal: ``round(small * jobs)`` small jobs and 10 times larger ones in random order, each kind
-    normal, then scaled to the total ``horizon * slots``. Minima are normal with mean ``(1 - slack) * slots /
+    normal, then scaled to 100 seconds of all slots. Minima are normal with mean ``(1 - slack) * slots /
     jobs``, at least 1. Standard deviations are a third of the mean; draws are truncated at 0.
 
     Parameters
@@ -72,17 +73,13 @@ def bimodal_jobs(
         up. None: on all slots, as the ratios in their figures suggest.
     weighted : bool
         Draw weights from U(0, 1). False: weight 1 and the same jobs.
-    horizon : float
-        Seconds that all slots together need for all the work.
-    sla_steps : int
-        Steps of each job's sla penalty; 0 for none.
     rng : numpy Generator or seed, optional
         Source of randomness. None: fresh.
 
     Returns
     -------
     Jobs
-        Deadlines are U(0, horizon), sla times U(0, horizon) and cumulative sla penalties U(0, 1), both
+        Deadlines are U(0, 100), the three sla times U(0, 100) and cumulative sla penalties U(0, 1), both
         sorted.
 
     Raises
@@ -94,12 +91,10 @@ def bimodal_jobs(
     -----
     Source: Wolf et al., "FLEX: A slot allocation scheduling optimizer for MapReduce workloads" (Middleware
     2010), section 4.1. The total work, the ranges of deadlines, sla times and penalties, and the number of
-    steps are our choices. O(jobs * (1 + sla_steps)).
+    steps are our choices. O(jobs).
     """
     count = check_whole("jobs", jobs, 1)
     capacity = check_whole("slots", slots, 1)
-    steps = check_whole("sla_steps", sla_steps, 0)
-    span = checked_positive("horizon", horizon)
     few = round(_checked_fraction("small", small) * count)
     mean_min = (1 - _checked_fraction("slack", slack)) * capacity / count
     generator = np.random.default_rng(rng)
@@ -121,11 +116,11 @@ def bimodal_jobs(
         least = np.ones(count, dtype=np.int64)
 
     weight = generator.random(count)
-    deadline = generator.random(count) * span
-    times = np.sort(generator.random((count, steps)) * span, axis=1).tolist()
-    heights = np.sort(generator.random((count, steps)), axis=1).tolist()
+    deadline = generator.random(count) * _SECONDS
+    times = np.sort(generator.random((count, _STEPS)) * _SECONDS, axis=1).tolist()
+    heights = np.sort(generator.random((count, _STEPS)), axis=1).tolist()
     return Jobs(
-        share * (span * capacity),
+        share * (_SECONDS * capacity),
         min_slots=least,
         max_slots=None if tasks is None else most,
         weight=weight if weighted else 1.0,
@@ -140,14 +135,12 @@ def lognormal_jobs(
     *,
     min_slots: int,
     max_slots: tuple[int, int] | None,
-    mu: float = 3.0,
-    sigma: float = 1.5,
     rng: Rng = None,
 ) -> Jobs:
     """Draw jobs with log-normal work, all there at time 0, weight 1.
 
-    ``mu`` and ``sigma`` are mean and standard deviation of the work's natural logarithm [log slot-seconds];
-    by default the median is about 20 and the mean about 62 slot-seconds. ``min_slots`` is every job's
+    The work's natural logarithm has mean 3 and standard deviation 1.5 [log slot-seconds]: the median is
+    about 20 and the mean about 62 slot-seconds. ``min_slots`` is every job's
     minimum. Maxima are uniform whole numbers in the range ``max_slots``, cut at ``slots``; None: all slots.
     ValueError for a parameter out of its range."""
     count = check_whole("jobs", jobs, 0)
@@ -155,12 +148,8 @@ def lognormal_jobs(
     least = check_whole("min_slots", min_slots, 0)
     if least > capacity:
         raise ValueError(f"min_slots = {least}: must be at most slots = {capacity}")
-    if not math.isfinite(mu):
-        raise ValueError(f"mu = {shown(mu)}: must be finite")
-    if not 0 <= sigma < math.inf:
-        raise ValueError(f"sigma = {shown(sigma)}: must be finite and not negative")
     generator = np.random.default_rng(rng)
-    work = generator.lognormal(mu, sigma, count)
+    work = generator.lognormal(*_LOGS, count)
     most: npt.NDArray[np.int64] | None = None
     if max_slots is not None:
         lowest = check_whole("max_slots[0]", max_slots[0], max(least, 1))

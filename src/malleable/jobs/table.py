@@ -140,12 +140,15 @@ RESTARTS = ("restart", "restart_grow", "restart_shrink", "restart_slot")
 
 
 _NUMBERS = ("work", "arrival", "min_slots", "max_slots", "weight", "deadline", "size")
+_MAY_LACK = ("preferred", *RESTARTS)
+CHANGES = ("work", "min_slots", "max_slots", "weight", "deadline", *RESTARTS)
+"""Columns of numbers that may change."""
 
 
 def number_columns(told: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of numbers among a call's arguments; ``preferred`` and `RESTARTS` only if they are given."""
-    others = (name for name in ("preferred", *RESTARTS) if told.get(name) is not None)
-    return {name: told[name] for name in (*_NUMBERS, *others) if name in told}
+    columns = {name: told[name] for name in _NUMBERS}
+    return columns | {name: told[name] for name in _MAY_LACK if told[name] is not None}
 
 
 def _has_nan(values: Any) -> bool:

@@ -204,7 +204,7 @@ class _Made:
             "compared": len(study.units) > 1,
             "rigid": _rigid(study),
             "slots_told": None if study.known_slots is None else study.known_slots.sentence,
-            **fields_of(study, "rigid_share", "warnings", "assumed", "skipped"),
+            **fields_of(study, "warnings", "assumed", "skipped"),
             "seed": self.asked.seed,
         }
 

@@ -20,8 +20,7 @@ from malleable.live.journal import Attempt, Decided, Journal, RunningTasks
 from malleable.live.status import RunStatus, run_status
 from malleable.report.facts import ramp
 from malleable.report.study import checksums
-from malleable.report.words import duration
-from malleable.view.text import fields_of, plain
+from malleable.view.text import duration, fields_of, plain
 
 WINDOWS = 120  # of time, in the chart
 # Jobs that are drawn by themselves; all others are one more.

@@ -15,7 +15,7 @@ from malleable.report import charts, words
 from malleable.report.scenarios import label
 from malleable.report.verdict import named, near
 from malleable.simulation import own_options
-from malleable.view.text import Column, columns_table
+from malleable.view.text import Column, columns_table, duration
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SAME = 1e-6  # numbers that differ by less are equal
@@ -53,7 +53,7 @@ def _bar(ratio: float | None) -> dict[str, Any]:
 
 def _signed(seconds: float) -> str:
     sign = "+" if seconds > 0 else "−"
-    return f"{sign}{words.duration(abs(seconds))}"
+    return f"{sign}{duration(abs(seconds))}"
 
 
 def _shown(value: Any) -> Any:

@@ -22,14 +22,13 @@ from malleable.display import counted
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import source_of
 from malleable.report.units import Schedule, Units, units_of
-from malleable.report.words import duration
 from malleable.traces.converting import left_out
 from malleable.traces.formats import read
 from malleable.traces.merging import Window, between, merged
 from malleable.traces.recorded_schedule import RecordedSchedule
 from malleable.traces.trace import Trace
 from malleable.validation import ALL_SLOTS
-from malleable.view.text import number
+from malleable.view.text import duration, number
 
 _NO_WAIT = 0.99  # share of jobs that start on arrival from which waits show nothing
 _PIECES = 20  # tasks of the median job, if the log has work but no tasks
@@ -72,8 +71,6 @@ class Study(Read):
     ----------
     files : list of dict
         ``name``, ``bytes``, ``sha256``.
-    rigid_share : float
-        The part of the work that rigid jobs have.
     since : float
         From then on the log has all jobs [s]: later than the first arrival if it is cut out of a longer one.
     waits_tell : bool
@@ -86,7 +83,6 @@ class Study(Read):
     cluster: Cluster
     units: Units
     schedule: Schedule | None = None
-    rigid_share: float = 0.0
     since: float = -math.inf
     waits_tell: bool = False
     load: float = math.nan
@@ -154,7 +150,6 @@ def study(
         files=[each for path in sources if isinstance(path, str) for each in checksums(path)],
         cluster=place,
         units=units,
-        rigid_share=_share(found.jobs, found.jobs.rigid),
         since=since,
         load=load_of(found.jobs, place, found.record, since),
         **{**vars(found), "record": None},
@@ -174,13 +169,6 @@ def study(
     if found.record is not None:
         _take_record(told, found.record)
     return told
-
-
-def _share(jobs: ClusterJobs, chosen: Any) -> float:
-    # The part of all work that the chosen jobs have.
-    work = jobs.map_work + jobs.reduce_work
-    whole = float(work.sum())
-    return float(work[chosen].sum()) / whole if chosen is not None and whole > 0.0 else 0.0
 
 
 def _read(

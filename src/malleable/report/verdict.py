@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.report.scenarios import label
-from malleable.report.words import change, count, duration, share
+from malleable.report.words import change, count, share
 from malleable.simulation import FAIR, is_fair
+from malleable.view.text import duration
 
 _SAME = 0.01  # relative difference of mean responses below which two policies are equal
 _SHORT = 1.0  # difference of mean responses that is too small to notice [s]

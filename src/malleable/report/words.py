@@ -5,31 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-# (seconds of the unit, number from which it is used, name)
-_UNITS = ((86400.0, 2.0, "d"), (3600.0, 1.0, "h"), (60.0, 2.0, "min"))
+from malleable.view.text import digits, duration
+
 _LONG = 60  # most characters of a name
-
-
-def _digits(value: float) -> str:
-    if abs(value) >= 99.95:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
-
-
-def duration(seconds: float | None) -> str:
-    """``41.0 s``, ``3.20 min``, ``12.5 h``, ``2.10 d``; a dash if unknown."""
-    if seconds is None or math.isnan(seconds):
-        return "–"
-    if math.isinf(seconds):
-        return "never"
-    if seconds == 0.0:
-        return "0 s"
-    if abs(seconds) < 1.0:
-        return f"{1000 * seconds:.3g} ms"
-    for size, least, unit in _UNITS:
-        if abs(seconds) >= least * size:
-            return f"{_digits(seconds / size)} {unit}"
-    return f"{_digits(seconds)} s"
 
 
 def share(fraction: float | None) -> str:
@@ -48,7 +26,7 @@ def change(before: float | None, after: float | None) -> str:
     if abs(part) < 0.0005:
         return "±0 %"
     if part >= 9.995:
-        return f"× {_digits(part + 1.0)}"
+        return f"× {digits(part + 1.0)}"
     sign = "+" if part > 0 else "−"
     return f"{sign}{share(abs(part))}"
 
@@ -58,7 +36,7 @@ def count(value: float | None) -> str:
 
 
 def amount(value: float | None) -> str:
-    return "–" if value is None or math.isnan(value) else _digits(value)
+    return "–" if value is None or math.isnan(value) else digits(value)
 
 
 def size(bytes: float | None) -> str:
@@ -67,7 +45,7 @@ def size(bytes: float | None) -> str:
     for k, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB")):
         if abs(bytes) < 1024 ** (k + 1) or unit == "TiB":
             return (
-                f"{bytes / 1024**k:.0f} {unit}" if k == 0 else f"{_digits(bytes / 1024**k)} {unit}"
+                f"{bytes / 1024**k:.0f} {unit}" if k == 0 else f"{digits(bytes / 1024**k)} {unit}"
             )
     raise AssertionError
 

@@ -25,7 +25,7 @@ from malleable.objective import parse_objective
 from malleable.planning import plan
 from malleable.policies import policy_of
 from malleable.validation import check_whole
-from malleable.view.text import Column, Table, columns_table, wall_time
+from malleable.view.text import Column, Table, columns_table, duration
 
 # Fraction of the jobs that leave, arrive or change between two decisions.
 SHARE = 0.01
@@ -193,7 +193,7 @@ def latency_tables(found: Sequence[dict[str, Any]]) -> list[Table | str]:
 
 
 def _time(name: str) -> Callable[[dict[str, Any]], str]:
-    return lambda each: wall_time(each[name]) if name in each else "-"
+    return lambda each: duration(each[name]) if name in each else "-"
 
 
 _COLUMNS: list[Column] = [

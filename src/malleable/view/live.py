@@ -23,11 +23,11 @@ from malleable.view.text import (
     Table,
     columns_table,
     counted,
+    duration,
     lasting,
     number,
     plain,
     printable,
-    wall_time,
 )
 
 # Head of the column of tasks that did not end well.
@@ -140,7 +140,7 @@ def status_table(status: RunStatus, most: int | None = None) -> Table:
     risks = len(words) - words.count("") - missed
     risky = f", {counted(missed, 'deadline')} missed" if missed else ""
     risky += f", {counted(risks, 'deadline')} at risk" if risks else ""
-    title = f"run {status.number}, {status.status}: {wall_time(status.now)}{on}{last}{risky}{more}"
+    title = f"run {status.number}, {status.status}: {duration(status.now)}{on}{last}{risky}{more}"
     return columns_table(title, jobs, _COLUMNS, 4, _SPARE, _style)
 
 
@@ -269,7 +269,7 @@ def failure_lines(failure: Failure) -> list[str]:
     if failure.task < 0:
         return [head]
     if failure.seconds and failure.way != "timed out":
-        head += f" after {wall_time(failure.seconds)}"
+        head += f" after {duration(failure.seconds)}"
     head += f", attempt {failure.tries}" if failure.tries > 1 else ""
     lines = [head, f"    {_cut(_as_written(failure.command))}"]
     lines += [f"    | {_cut(line)}" for line in failure.last_lines()]

@@ -44,6 +44,7 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
     place = {row: f"place {k} of {len(waiting_line)}" for k, row in enumerate(waiting_line, 1)}
     promises = policy_of("jobs", plan.policy)
     starting = jobs.starting(plan.min_mode)
+    gang = plan.min_mode == "gang" and not promises.ignores_minima
     guaranteed = plan.min_mode == "guarantee" and not (promises.ignores_minima or starting.any())
     wanted = sum(jobs.min_slots[has_work].tolist())
     scaled = guaranteed and wanted > plan.capacity
@@ -63,17 +64,9 @@ def _job_lines(plan: Plan, chosen: Iterable[int]) -> Iterator[str]:
             )
         else:
             now = int(plan.slots[row])
-            job = _Job(
-                int(jobs.min_slots[row]),
-                int(jobs.max_slots[row]),
-                float(jobs.work[row]),
-                plan.capacity,
-                plan.period,
-            )
-            at_once = bool(starting[row]) or (
-                plan.min_mode == "gang" and not promises.ignores_minima
-            )
-            how = _How(promises, at_once, scaled, jobs.speedup is not None)
+            low, high = int(jobs.min_slots[row]), int(jobs.max_slots[row])
+            job = _Job(low, high, float(jobs.work[row]), plan.capacity, plan.period)
+            how = _How(promises, gang or bool(starting[row]), scaled, jobs.speedup is not None)
             reason = _reason(job, how, now, place[row])
             story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now, clock)}"
             if row in restarting:
@@ -99,6 +92,7 @@ def periodic_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch)
     left, rate, low, high, deadline, minima = shown
     period, now, clock = epoch._core.period, decision.now, Clock.of(decision.now)
     promises = policy_of("jobs", epoch._policy)
+    gang = epoch._min_mode == "gang" and not promises.ignores_minima
     scaled = epoch._min_mode == "guarantee" and not promises.ignores_minima and minima > epoch.slots
     line = decision.order
     by_id = np.argsort(line, kind="stable")
@@ -109,10 +103,7 @@ def periodic_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch)
     ):
         place = f"place {at[k] + 1} of {len(line)}" if len(line) and line[at[k]] == name else "last"
         job = _Job(int(low[k]), int(high[k]), float(left[k]), epoch.slots, period)
-        at_once = epoch._min_mode == "start" or (
-            epoch._min_mode == "gang" and not promises.ignores_minima
-        )
-        how = _How(promises, at_once, scaled, bool(rate[k] != slots))
+        how = _How(promises, gang or epoch._min_mode == "start", scaled, bool(rate[k] != slots))
         story = f"{counted(slots, 'slot')} now ({_reason(job, how, slots, place)})"
         rest = float(left[k] - period * rate[k])
         if rest > 1e-9 * left[k]:

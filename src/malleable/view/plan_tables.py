@@ -19,12 +19,12 @@ from malleable.view.clock import Clock, moment_text
 from malleable.view.text import (
     Column,
     counted,
+    duration,
     fields_of,
     finite,
     number,
     percent,
     plain,
-    wall_time,
 )
 
 
@@ -100,7 +100,7 @@ def plan_headline(plan: Plan | FlowPlan) -> list[str]:
         f"{plan.policy.upper()}, {plan.objective}: {what} on {counted(plan.capacity, 'slot')} at "
         f"{moment_text(plan.now)}, status {plan.status}",
         f"value {number(plan.value)}, lower bound {number(plan.lower_bound)}, gap "
-        f"{percent(plan.gap)}, planned in {wall_time(plan.timing['seconds'])}",
+        f"{percent(plan.gap)}, planned in {duration(plan.timing['seconds'])}",
     ]
     if isinstance(plan, Plan) and plan.period > 0.0:
         lines.append(f"decided every {number(plan.period)} s and held in between")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # A head, and the cell of a row.
 Column = tuple[str, Callable[[Any], str]]
 
+# (seconds of the unit, number from which it is used, name)
+_UNITS = ((86400.0, 2.0, "d"), (3600.0, 1.0, "h"), (60.0, 2.0, "min"))
 _NOTHING = {"", "-"}  # empty cells
 _LABEL = 14  # least width of a folded column of words
 _GAP, _EDGES = 2, 2  # between two columns; left and right of a table
@@ -91,13 +93,28 @@ def lasting(seconds: float) -> str:
     )
 
 
-def wall_time(seconds: float) -> str:
-    """A duration of the wall clock in the unit that reads best; schedules stay in seconds."""
-    if seconds < 1e-3:
+def digits(value: float) -> str:
+    if abs(value) >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"
+
+
+def duration(seconds: float | None) -> str:
+    """``41.0 s``, ``3.20 min``, ``12.5 h``, ``2.10 d``; a dash if unknown."""
+    if seconds is None or math.isnan(seconds):
+        return "–"
+    if math.isinf(seconds):
+        return "never"
+    if seconds == 0.0:
+        return "0 s"
+    if abs(seconds) < 1e-3:
         return f"{1e6 * seconds:.0f} us"
-    if seconds < 1.0:
-        return f"{1e3 * seconds:.3g} ms"
-    return f"{seconds:.3g} s"
+    if abs(seconds) < 1.0:
+        return f"{1000 * seconds:.3g} ms"
+    for size, least, unit in _UNITS:
+        if abs(seconds) >= least * size:
+            return f"{digits(seconds / size)} {unit}"
+    return f"{digits(seconds)} s"
 
 
 class Table:
