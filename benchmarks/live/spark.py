@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import malleable as mb
+from malleable.view.drawing import new_figure, save_figure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -222,22 +223,25 @@ class Run:
 def picture(runs: list[Run], path: Path) -> None:
     """Slots of each job over time, a panel a rule."""
     from matplotlib import colormaps
-    from matplotlib import pyplot as plt
 
-    figure, panels = plt.subplots(len(runs), 1, sharex=True, figsize=(9, 2.1 * len(runs)))
+    figure = new_figure(9.0, 1.9 * len(runs) + 0.4)
+    panels = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
+    last = max(at for run in runs for at, _ in run.seen)
     for run, panel in zip(runs, panels, strict=True):
         times = [at for at, _ in run.seen]
         layers = [[now.get(k, 0) for _, now in run.seen] for k in range(len(run.ends))]
+        names = [f"job {k}" for k in range(len(layers))]
         colors = colormaps["tab20"](np.linspace(0.0, 1.0, 20))
-        panel.stackplot(times, layers, colors=colors, step="post")
-        panel.set(
-            ylabel="slots",
-            ylim=(0, SLOTS),
-            title=f"{NAMES[run.rule]}: mean response {run.mean:.1f} s",
-        )
-    panels[-1].set(xlabel="time [s]")
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+        panel.stackplot(times, layers, colors=colors, step="post", labels=names)
+        panel.set(ylabel="slots", xlim=(0.0, last), ylim=(0, SLOTS))
+        panel.spines[["top", "right"]].set_visible(False)
+        told = f"{NAMES[run.rule]}: mean response {run.mean:.1f} s"
+        panel.set_title(told, loc="left", fontsize=10)
+    panels[-1].set_xlabel("time [s]", loc="left")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize=7, frameon=False
+    )
+    save_figure(figure, path)
 
 
 def looks(spark: SparkSession, counts: list[int]) -> None:
