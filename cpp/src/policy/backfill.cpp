@@ -455,7 +455,7 @@ void Backfill::conserve(const Pool& pool, double now) {
     const std::size_t first = earliest(job);
     if (first == times_.size()) continue;  // without enough nodes it never fits
     const double end = times_[first] + job.seconds;
-    window_.free = job.tasks;
+    window_.free = job.tasks;  // so many may be taken
     std::int64_t tasks = job.width;
     step_taken_.clear();
     if (first == 0) {
@@ -466,6 +466,7 @@ void Backfill::conserve(const Pool& pool, double now) {
         taken_.insert(taken_.end(), step_taken_.begin(), step_taken_.end());
       }
     }
+    // window_ alone says where there is room: an end of -infinity means that no other room counts.
     if (step_taken_.empty()) take(window_, window_, place, needs, -kInfinity, tasks, step_taken_);
     auto last = static_cast<std::size_t>(std::ranges::lower_bound(times_, end) - times_.begin());
     if (last == times_.size() || times_[last] > end) add_step(last, end);

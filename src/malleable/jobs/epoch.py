@@ -300,25 +300,25 @@ class Epoch(PlannedEpoch):
         if isinstance(work, (Jobs, Mapping)) or is_frame(work):
             jobs = table_of(work, Jobs)
             count = len(jobs)
-            named = _programs(program, count)
-            return self._core.add(jobs, self._kinds(kind, count), named, jobs.dated)
+            programs = _programs(program, count)
+            return self._core.add(jobs, self._kinds(kind, count), programs, jobs.dated)
         columns = number_columns(locals())
         columns["arrival"] = 0.0 if arrival is None else arrival
         dated = arrival is not None
         own = kind is not None or program is not None
         count = count_of("work", given("work", work)) if own else 0
         codes = None if kind is None else self._kinds(kind, count)
-        named = _programs(program, count)
-        if named is not None and speedup is not None:
+        programs = _programs(program, count)
+        if programs is not None and speedup is not None:
             raise ValueError(
                 "program: speedup= is given, too; it is learnt for jobs that have a program"
             )
         if sla is None and speedup is None and min_mode is None:
             try:
-                return self._core.add(columns, codes, named, dated)
+                return self._core.add(columns, codes, programs, dated)
             except TypeError:  # not plain columns
                 pass
-        return self._core.add(job_columns(columns, sla, speedup, min_mode), codes, named, dated)
+        return self._core.add(job_columns(columns, sla, speedup, min_mode), codes, programs, dated)
 
     def update(
         self,

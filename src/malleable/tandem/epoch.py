@@ -33,6 +33,8 @@ class TandemDecision(ExplainedDecision):
         Parts of both stations that each job gets; those of a station add up to 1 at most.
     order : (ndarray of int64, ndarray of int64)
         One order for each station.
+    overloaded : bool
+        With a period: a station gets more work, in whole slot-periods, than its slots can do.
     rule : str
         The rule that decided: the policy.
 
