@@ -173,19 +173,6 @@ def columns_of(columns: Mapping[str, Any], count: int, beside: str = "") -> dict
     return {field: column_of(field, values, count, beside) for field, values in columns.items()}
 
 
-def permutation_of(field: str, values: npt.ArrayLike, count: int) -> Integers:
-    """Rows 0 to ``count`` - 1 in some order, each once."""
-    if np.shape(values) != (count,):
-        raise ValueError(
-            f"{field}: expected {counted(count, 'entry')}, got shape {np.shape(values)}"
-        )
-    rows = wholes_of(field, values, count, 0, count - 1)
-    first = np.zeros(count, dtype=np.bool_)
-    first[np.unique(rows, return_index=True)[1]] = True
-    refuse(field, rows, ~first, "stands there twice")
-    return rows
-
-
 def names_of(field: str, values: Any, count: int, beside: str = "work") -> tuple[str, ...]:
     if isinstance(values, str):
         raise ValueError(f"{field}: one entry per job, not a single text")

@@ -5,9 +5,10 @@ import pytest
 
 import malleable as mb
 from benchmarks.rivals.loops import FluidFlowEpoch
+from malleable import _core
 from malleable.flows.generate import section51_flows
-from malleable.flows.plan import plan_flows
 from malleable.objective import parse_objective
+from malleable.plan_results import Request
 from tests.full import in_full, part
 from tests.oracles.flow_loop import fluid_loop
 
@@ -43,13 +44,15 @@ class ByPlans:
         known = np.concatenate([self.order, came])
         warm = [int(np.flatnonzero(self.there == k)[0]) for k in known if k in self.there]
         flows = self.table._replaced(work=left.copy()).take(self.there)
-        plan = plan_flows(flows, SLOTS, self.objective, effort=0, now=now, order=warm)
-        self.order = self.there[plan.order]
+        goal = parse_objective(self.objective, len(flows))
+        asked = Request.of("flows", flows, goal, SLOTS, now, "flowflex", 0, None, None)
+        plan, _ = asked.run(_core.plan_flows, flows, np.array(warm, dtype=np.int64))
+        self.order = self.there[plan["order"]]
         offset = self.table.job_offset
         of_flows = [np.arange(offset[k], offset[k + 1]) for k in self.there]
         rows = np.concatenate([np.empty(0, dtype=int), *of_flows])
-        has = plan.slots > 0
-        return rows[has], plan.slots[has]
+        has = plan["allocation"] > 0
+        return rows[has], plan["allocation"][has]
 
 
 def paid(table, objective, completion):

@@ -201,15 +201,6 @@ def test_budget_and_effort():
     assert mb.plan(flows, 25, "sum:sla", effort=0).candidates == 0
 
 
-def test_warm_order_is_tried():
-    flows = section51_flows(7)
-    first = mb.plan(flows, 25, "sum:sla", effort=2000)
-    warm = plan_flows(flows, 25, "sum:sla", effort=0, order=first.order)
-    assert warm.value <= mb.plan(flows, 25, "sum:sla", effort=0).value + 1e-9
-    with pytest.raises(ValueError, match="order"):
-        plan_flows(flows, 25, order=[0])
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

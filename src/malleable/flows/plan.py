@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from malleable import _core
-from malleable.arrays import Floats, permutation_of
+from malleable.arrays import Floats
 from malleable.flows.check import check_flow_schedule
 from malleable.flows.table import Flows
 from malleable.objective import KINDS, Objective, ObjectiveLike, PenaltyLike, parse_objective
@@ -113,16 +112,12 @@ def plan_flows(
     now: float = 0.0,
     *,
     penalty: PenaltyLike | None = None,
-    order: npt.ArrayLike | None = None,
 ) -> FlowPlan:
-    """Plan a table of flows; `malleable.plan` describes the arguments. ``order``: flow rows by priority,
-    which ``flowflex`` tries first, such as those of the last plan. O(J log J) per order or candidate."""
+    """Plan a table of flows; `malleable.plan` describes the arguments. O(J log J) per order or
+    candidate."""
     goal = parse_objective(objective, len(flows))
     tries = _core.default_flow_effort(len(flows.work)) if effort is None else effort
     asked = Request.of("flows", flows, goal, slots, now, policy, tries, budget, penalty)
-    warm = np.empty(0, dtype=np.int64)
-    if order is not None:
-        warm = permutation_of("order", order, len(flows))
-    result, seconds = asked.run(_core.plan_flows, flows, warm)
+    result, seconds = asked.run(_core.plan_flows, flows, np.empty(0, dtype=np.int64))
     paid = asked.penalties.of_jobs(result["flow_completion"])
     return FlowPlan(result, goal, seconds, flows=flows, penalty=paid, **asked.told())
