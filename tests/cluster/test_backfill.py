@@ -283,7 +283,13 @@ def test_auto_of_a_scheduler_queues_rigid_jobs() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "option"),
-    [("easy", {"ageing": 5.0}), ("easy-sjf", {"order": "area"}), ("flex", {"order": "area"})],
+    [
+        ("easy", {"ageing": 5.0}),
+        ("easy-sjf", {"order": "area"}),
+        ("flex", {"order": "area"}),
+        ("adaptive", {"delay": 5.0}),
+        ("adaptive", {"by_user": True}),
+    ],
 )
 def test_options_without_an_effect_say_so(policy: str, option: dict[str, object]) -> None:
     with pytest.warns(UserWarning, match=f"option {next(iter(option))} has no effect on {policy}"):

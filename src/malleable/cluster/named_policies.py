@@ -259,6 +259,10 @@ _NO_QUEUE = dict.fromkeys(
     ),
     "its jobs wait in a queue",
 )
+_BY_NODE = dict.fromkeys(("by_user", "delay"), "it has rules of its own for users and blocks")
+_UNUSED = dict.fromkeys(_QUEUES, _NO_QUEUE) | dict.fromkeys(
+    ("adaptive", "adaptive-literal"), _BY_NODE
+)
 _ORDERED = ("fcfs", "easy", "conservative")
 _NO_ORDER = {"order": f"only {', '.join(_ORDERED)} have a queue that it puts in order"}
 
@@ -268,7 +272,7 @@ def without_effect(
 ) -> list[str]:
     """Warnings about options that change nothing for these jobs, or under this policy."""
     name_of = policy_name(policy)
-    unused = _NO_QUEUE if name_of in _QUEUES else {}
+    unused = _UNUSED.get(name_of, {})
     if name_of not in _ORDERED:
         unused = unused | _NO_ORDER
     found = [
