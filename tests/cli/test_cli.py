@@ -35,7 +35,6 @@ def test_files_without_permission(table):
         ["plan"],
         ["plan", "x", "--slots", "x"],
         ["plan", "x", "--slots", "1", "--policy", "best"],
-        ["plan", "x", "--slots", "1", "--at", "1", "--now", "1"],
         ["reproduce", "figure-9"],
         ["imagine"],
         ["bench", "--jobs"],

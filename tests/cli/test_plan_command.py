@@ -77,7 +77,7 @@ def test_plan_explains(table):
 
 
 def test_plan_options_reach_the_planner(table):
-    arguments = ("--policy", "fair", "--min-mode", "gang", "--now", "7", "--json", "-")
+    arguments = ("--policy", "fair", "--min-mode", "gang", "--at", "7", "--json", "-")
     done = run("plan", table, "--slots", 50, "--objective", "sum:sla", *arguments)
     jobs = mb.read_jobs(table)
     assert (
@@ -137,7 +137,7 @@ def test_a_snapshot_sets_now():
     assert [job["name"] for job in read_json(done)["jobs"]] == ["job1"]
     assert read_json(done)["jobs"][0]["completion"] == 4.8
     check_one_line(run("plan", "-", "--slots", 5, stdin=table), "arrival[0] = 5.0", "--at")
-    later = run("plan", "-", "--slots", 5, "--now", 6, "--json", "-", stdin=table)
+    later = run("plan", "-", "--slots", 5, "--at", 6, "--json", "-", stdin=table)
     assert len(read_json(later)["jobs"]) == 2
 
 
@@ -172,12 +172,6 @@ def test_the_snapshot_of_a_rumen_trace_has_what_is_left():
     )
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert {row["job"]: float(row["end"]) for row in rows} == {"half": 60.0, "last": 50.0}
-
-
-def test_phase():
-    done = run("plan", "-", "--slots", 5, "--phase", "reduce", "--json", "-", stdin=SWIM)
-    ends = {job["name"]: job["completion"] for job in read_json(done)["jobs"]}
-    assert ends == {"j0": 0.0, "j1": 320.0, "j2": 20.0}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +218,7 @@ def test_a_wrong_table_through_a_pipe(tmp_path):
         (["--slots", "9", "--objective", "sum:lateness"], ["deadline"]),
         (["--slots", "9", "--effort", "-1"], ["effort = -1"]),
         (["--slots", "9", "--budget", "nan"], ["budget = nan"]),
-        (["--slots", "9", "--now", "inf"], ["--now = inf"]),
+        (["--slots", "9", "--at", "inf"], ["--at = inf"]),
         (["--slots", "9", "--at", "nan"], ["--at = nan"]),
         (["--slots", "9", "--json", "no/p.json"], ["--json no/p.json", "folder does not exist"]),
         (["--slots", "9", "--json", "."], ["--json .", "is a folder"]),

@@ -46,12 +46,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--effort N", told, int)
     add("--budget S", "flex: stop the search after this time [s] (default: none)", float)
     add("--period S", "jobs: decide every S seconds, and keep the slots in between", float, 0.0)
-    when = adder(parser.add_mutually_exclusive_group())
-    when("--now S", "time at which the plan begins [s] (default: 0, or --at)", float)
-    told = "begin the plan at this time, with the jobs that have arrived by then (default for a trace: its last"
-    told += " arrival), and with the work that FILE says is left; if it does not say it, each job has all of"
-    when("--at SECONDS", f"{told} its work", float)
-    reading_arguments(parser, phase=True)
+    told = "begin the plan at this time, with the jobs that have arrived by then (default: 0; for a trace its"
+    told += " last arrival); FILE may say what work is left of them, or else it is all"
+    add("--at SECONDS", told, float)
+    reading_arguments(parser)
     told = "minimum of a job: slots that it always has, a gang: at least this many slots, or none, or a start:"
     told += " none until it gets this many, and then never less"
     add("--min-mode", told, default=MIN_MODES[0], choices=MIN_MODES)
@@ -108,15 +106,17 @@ def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) 
     return made
 
 
+def _begin(asked: argparse.Namespace) -> float:
+    return 0.0 if asked.at is None else check_time("--at", asked.at)
+
+
 def _plan_flows(asked: argparse.Namespace, flows: Flows) -> FlowPlan:
     slots = flows.slots if asked.slots is None else asked.slots
     if slots is None:
         raise ValueError(f"{asked.file}: the file does not say the slots; give --slots N")
     policy = _policy(asked, FLOW_POLICIES, "flows")
-    now = 0.0 if asked.now is None else check_time("--now", asked.now)
-    whole = len(flows)
+    whole, now = len(flows), _begin(asked)
     if asked.at is not None:
-        now = check_time("--at", asked.at)
         flows = flows.at(now)
     made: FlowPlan = _planned(
         asked, flows, counted(len(flows), "flow"), slots=slots, policy=policy, now=now
@@ -148,17 +148,15 @@ def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
 def _snapshot(asked: argparse.Namespace, trace: Trace) -> tuple[Jobs, float]:
     # The jobs to plan, and the time of the plan: by default a trace's last arrival, and 0 for a table of jobs.
     is_table = isinstance(trace.table, Jobs)
+    now = _begin(asked)
     with warnings_as_notes():
-        if asked.now is not None:
-            return trace.jobs(asked.phase), check_time("--now", asked.now)
-        now = 0.0 if asked.at is None else check_time("--at", asked.at)
         if asked.at is None:
-            jobs = trace.jobs(asked.phase)
+            jobs = trace.jobs()
             if is_table or not len(jobs):
                 return jobs, now
             now = float(jobs.arrival.max())
             note(f"now = {now:.10g} s, the trace's last arrival (--at SECONDS: another time)")
-        jobs = trace.jobs(asked.phase, now)
+        jobs = trace.jobs(at=now)
     if not is_table:
         left = " and not finished, with the work that was then left" if trace.timed else ""
         note(f"snapshot at {now:.10g} s: {counted(len(jobs), 'job')} submitted by then{left}")

@@ -164,10 +164,8 @@ def adder(to: Any) -> Callable[..., str]:
     return add
 
 
-def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> None:
+def reading_arguments(parser: argparse.ArgumentParser) -> None:
     add = adder(parser)
-    if phase:
-        add("--phase", "phase of the jobs of a trace", default="map", choices=("map", "reduce"))
     add("--skip-bad", "leave out malformed records of a trace, with a warning", bool)
     told = "submit=A,start=B,end=C,slots=D of a CSV file, or sacct's in order (default: as in the header)"
     add("--columns A,B", told)
