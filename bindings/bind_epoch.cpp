@@ -1,4 +1,5 @@
-// The epoch of jobs for Python: an object that decides the slots of present jobs in a loop.
+// The epoch of jobs for Python (an object that decides the slots of present jobs in a loop), and
+// the simulated loop that asks it.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "kinds.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/registry.hpp"
+#include "malleable/sim/periodic_loop.hpp"
 #include "malleable/sim/periodic_plan.hpp"
 #include "plan_dict.hpp"
 #include "signals.hpp"
@@ -17,6 +19,7 @@ namespace malleable::bindings {
 namespace {
 
 using Codes = Array<std::uint8_t>;
+using Doubles = Array<double>;
 
 class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
  public:
@@ -71,7 +74,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     return exclusively(
         [&] {
           check_version(version, "plan");
-          Plan plan = plan_decided(epoch_, poll_signals);
+          Plan plan = *plan_decided(epoch_, /*detail=*/true, poll_signals);
           std::vector<double> paid;
           for (std::size_t j = 0; j < plan.completion.size(); ++j) {
             paid.push_back(epoch_.planned_penalties()(j, plan.completion[j]));
@@ -132,10 +135,15 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   std::optional<std::pair<double, double>> assess(std::uint64_t version) {
     return exclusively([&]() -> std::optional<std::pair<double, double>> {
       check_version(version, "value");
-      const auto found = assess_decided(epoch_, poll_signals);
+      const auto found = plan_decided(epoch_, /*detail=*/false, poll_signals);
       if (!found) return std::nullopt;
       return std::pair(found->value, found->lower_bound);
     });
+  }
+
+  Epoch take() {
+    const UseGuard guard(busy_);
+    return std::move(epoch_);
   }
 
   // Ids of jobs that wait for more slots than there are; each is returned once.
@@ -163,6 +171,67 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   py::array ids_;
   std::pair<std::int64_t, std::size_t> rows_of_ids_{-1, 0};  // next id and rows at that time
 };
+
+// A loop over jobs by arrival, which takes over an epoch without jobs.
+class PyPeriodicLoop {
+ public:
+  PyPeriodicLoop(PyEpoch& epoch, std::shared_ptr<Jobs> jobs, const std::optional<Doubles>& believed,
+                 const Codes& kinds, double period, bool knows_period)
+      : jobs_(std::move(jobs)),
+        kinds_(kinds_of(kinds)),
+        loop_(epoch.take(), {.period = period, .knows_period = knows_period}) {
+    if (believed) believed_.assign(view(*believed).begin(), view(*believed).end());
+    loop_.feed(*jobs_, believed_, kinds_);
+    loop_.set_poll(poll_signals);
+  }
+
+  bool advance(double until) {
+    const UseGuard guard(busy_);
+    py::gil_scoped_release release;
+    return loop_.advance(until);
+  }
+  // (start, completion): infinite if the job has not started, or ended, yet.
+  py::tuple times() const {
+    const UseGuard guard(busy_);
+    const auto start = loop_.start(), completion = loop_.completion();
+    return py::make_tuple(to_numpy(std::vector<double>(start.begin(), start.end())),
+                          to_numpy(std::vector<double>(completion.begin(), completion.end())));
+  }
+  // [s] Absolute ends promised at arrival; infinite: none.
+  py::array_t<double> promised() const {
+    const UseGuard guard(busy_);
+    return to_numpy(std::vector<double>(loop_.promised().begin(), loop_.promised().end()));
+  }
+  py::dict totals() const {
+    const UseGuard guard(busy_);
+    const PeriodicLoop::Totals& t = loop_.totals();
+    py::dict d;
+    d["decisions"] = t.calls;
+    d["overloaded"] = t.overloaded;
+    d["held"] = t.held;
+    d["idle"] = t.idle;
+    return d;
+  }
+
+ private:
+  std::shared_ptr<Jobs> jobs_;
+  std::vector<double> believed_;
+  std::vector<Kind> kinds_;
+  PeriodicLoop loop_;
+  Busy busy_;
+};
+
+// The plan of a table by an epoch without jobs, which it takes over.
+py::dict plan_periodic(PyEpoch& epoch, const Jobs& jobs, const Penalties& penalties,
+                       const Codes& kinds, double now) {
+  const auto codes = kinds_of(kinds);
+  Plan plan;
+  {
+    const py::gil_scoped_release release;
+    plan = malleable::plan_periodic(epoch.take(), jobs, penalties, codes, now, poll_signals);
+  }
+  return plan_dict(std::move(plan));
+}
 
 }  // namespace
 
@@ -195,6 +264,17 @@ void bind_epoch(py::module_& module) {
       .def("take_oversized", &PyEpoch::take_oversized)
       .def_property_readonly("period", &PyEpoch::period)
       .def_property_readonly("looped", &PyEpoch::ask<&Epoch::looped>);
+  module.def("plan_periodic", &plan_periodic, py::arg("epoch"), py::arg("jobs"),
+             py::arg("penalties"), py::arg("kinds").noconvert(), py::arg("now"));
+  py::class_<PyPeriodicLoop>(module, "PeriodicLoop")
+      .def(py::init<PyEpoch&, std::shared_ptr<Jobs>, const std::optional<Doubles>&, const Codes&,
+                    double, bool>(),
+           py::arg("epoch"), py::arg("jobs"), py::arg("believed").noconvert(),
+           py::arg("kinds").noconvert(), py::arg("period"), py::arg("knows_period"))
+      .def("advance", &PyPeriodicLoop::advance, py::arg("until"))
+      .def("times", &PyPeriodicLoop::times)
+      .def("promised", &PyPeriodicLoop::promised)
+      .def("totals", &PyPeriodicLoop::totals);
 }
 
 }  // namespace malleable::bindings

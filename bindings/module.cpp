@@ -10,7 +10,6 @@ namespace malleable::bindings {
 void bind_model(py::module_& module);
 void bind_policy(py::module_& module);
 void bind_epoch(py::module_& module);
-void bind_periodic_loop(py::module_& module);
 void bind_flows(py::module_& module);
 void bind_flow_epoch(py::module_& module);
 void bind_tandem(py::module_& module);
@@ -46,7 +45,6 @@ PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_model(module);
   malleable::bindings::bind_policy(module);
   malleable::bindings::bind_epoch(module);
-  malleable::bindings::bind_periodic_loop(module);
   malleable::bindings::bind_flows(module);
   malleable::bindings::bind_flow_epoch(module);
   malleable::bindings::bind_tandem(module);

@@ -40,8 +40,8 @@ void follow(const char* objective, const char* policy, const EpochOptions& optio
     CHECK(std::equal(own.ids().begin(), own.ids().end(), ids.begin()));
     CHECK(std::equal(own.given().begin(), own.given().end(), given.begin()));
     CHECK(std::equal(own.changed().begin(), own.changed().end(), changed.begin()));
-    CHECK_EQUAL(value, own.assess().value);
-    CHECK_EQUAL(bound, own.assess().lower_bound);
+    CHECK_EQUAL(value, own.plan(/*detail=*/false).value);
+    CHECK_EQUAL(bound, own.plan(/*detail=*/false).lower_bound);
     Reals work(n);
     Wholes gone;
     for (std::size_t k = 0; k < n; ++k) {

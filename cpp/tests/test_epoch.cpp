@@ -580,7 +580,7 @@ TEST(capacity_that_is_gone) {
   CHECK(plan.status == Status::kInfeasible);
   CHECK_EQUAL(plan.completion[0], kInfinity);
   CHECK_EQUAL(plan.completion[1], 1.0);
-  CHECK_EQUAL(epoch.assess().value, kInfinity);
+  CHECK_EQUAL(epoch.plan(/*detail=*/false).value, kInfinity);
   epoch.decide(2.0, 2);
   CHECK(epoch.given()[0] == 1 && epoch.given()[1] == 1);
 }

@@ -99,11 +99,10 @@ TEST(pieces_of_a_plan_are_what_was_held) {
     for (double& arrival : table.arrival) arrival = std::min(arrival, 0.0);
     const Kind kind = Kind::kResponse;
     const Penalties penalties = table.penalties(kind);
-    PeriodicPlanRequest request;
-    request.slots = slots;
-    request.epoch.period = std::exp(real(random, -2.0, 2.0));
-    request.kinds = {&kind, 1};
-    const Plan plan = plan_periodic(table.view(), penalties, request);
+    EpochOptions options;
+    options.period = std::exp(real(random, -2.0, 2.0));
+    const Plan plan =
+        plan_periodic(Epoch(slots, options), table.view(), penalties, {&kind, 1}, /*now=*/0.0);
     CHECK(plan.lower_bound <= plan.value);
     Doubles done(table.size(), 0.0);
     for (std::size_t k = 0; k < plan.pieces.size(); ++k) {

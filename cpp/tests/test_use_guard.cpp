@@ -36,7 +36,7 @@ void step(Epoch& epoch, int k) {
   const Wholes low(n, 0), high(n, 7), offset(n + 1, 0);
   epoch.add({{arrival, weight, deadline, work, {offset, none, none}}, work, low, high});
   epoch.decide(1.0);
-  epoch.assess();
+  epoch.plan(/*detail=*/false);
   epoch.plan();
   const Wholes ids(epoch.ids().begin(), epoch.ids().begin() + 10);
   epoch.update(ids, {Reals(10, 2.0), {}, {}, {}, {}});

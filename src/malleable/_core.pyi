@@ -529,21 +529,14 @@ class Epoch:
     def assess(self, version: int) -> tuple[float, float] | None: ...
 
 class PeriodicLoop:  # simulates jobs in a loop that decides every `period` seconds (0: at events)
-    def __init__(
+    def __init__(  # takes over the epoch, which has no jobs
         self,
+        epoch: Epoch,
         jobs: Jobs,
         believed: _Floats | None,
         kinds: npt.NDArray[np.uint8],
-        slots: int,
-        is_max: bool,
-        policy: str,
-        min_mode: str,
-        hysteresis: float,
-        effort: int | None,
         period: float,
         knows_period: bool,
-        predictable: float | None,
-        unknown: bool,
     ) -> None: ...
     def promised(self) -> _Floats: ...
     def advance(self, until: float) -> bool: ...
@@ -610,18 +603,8 @@ def plan(
     budget: float,
     progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]: ...
-def plan_periodic(
-    jobs: Jobs,
-    slots: int,
-    now: float,
-    penalties: Penalties,
-    kinds: npt.NDArray[np.uint8],
-    custom: int,
-    is_max: bool,
-    policy: str,
-    effort: int | None,
-    min_mode: str,
-    period: float,
+def plan_periodic(  # takes over the epoch, which has no jobs
+    epoch: Epoch, jobs: Jobs, penalties: Penalties, kinds: npt.NDArray[np.uint8], now: float
 ) -> dict[str, Any]: ...
 
 FLOW_EFFORT: int  # candidates that a plan of flows tries

@@ -112,6 +112,11 @@ class Objective:
         return _core.KINDS[int(self.kinds[0])] if len(self.kinds) == 1 else None
 
     @property
+    def first_kind(self) -> int:
+        """The code of the first kind; 0 if there is none."""
+        return int(self.kinds[0]) if len(self.kinds) else 0
+
+    @property
     def custom(self) -> bool:
         return any(_core.KINDS[code].custom for code in set(self.kinds.tolist()))
 

@@ -185,9 +185,9 @@ void decide(Epoch& of, double now, const std::int64_t* slots, double period,
   }
   if (to.value == nullptr && to.lower_bound == nullptr) return;
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  const auto found = assess_decided(of).value_or(Epoch::Assessment{kUnknown, kUnknown});
-  if (to.value != nullptr) *to.value = found.value;
-  if (to.lower_bound != nullptr) *to.lower_bound = found.lower_bound;
+  const auto found = plan_decided(of, /*detail=*/false);
+  if (to.value != nullptr) *to.value = found ? found->value : kUnknown;
+  if (to.lower_bound != nullptr) *to.lower_bound = found ? found->lower_bound : kUnknown;
 }
 void decide(FlowEpoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {

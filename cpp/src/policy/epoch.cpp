@@ -377,24 +377,13 @@ void Epoch::recall() {
   }
 }
 
-// Throws if later calls decide what follows: with a period, with promised ends, if jobs wait to
-// start, and if changes cost time.
-void Epoch::recall_whole() {
+Plan Epoch::plan(bool detail) {
   if (looped()) {
     throw std::invalid_argument("what follows this decision depends on its loop (rule " + rule_ +
                                 ", period = " + std::to_string(at_.period) + ")");
   }
   recall();
-}
-
-Plan Epoch::plan() {
-  recall_whole();
-  return instance_.plan(at_);
-}
-
-Epoch::Assessment Epoch::assess() {
-  recall_whole();
-  return instance_.assess(at_);
+  return instance_.plan(at_, detail);
 }
 
 void Epoch::state(State& s) {

@@ -19,12 +19,12 @@ constexpr std::size_t kFewJobs = 1000;
 
 // The schedule of a loop as a plan. `ended`: ends of jobs without work.
 Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const double> ended,
-             const Penalties& penalties, const EpochOptions& epoch, std::int64_t slots, double now,
-             bool quick) {
+             const Penalties& penalties, double now, bool quick) {
   const std::size_t n = jobs.size();
+  const EpochOptions& epoch = loop.epoch().options();
   Problem problem;
   const MinMode mode = jobs.min_mode.empty() ? epoch.min_mode : MinMode::kStart;
-  problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, slots, now, mode);
+  problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, loop.epoch().slots(), now, mode);
   for (std::size_t j = 0; j < jobs.min_mode.size(); ++j) {  // a guarantee may be scaled
     if (jobs.min_mode[j] == std::int64_t{0}) problem.low[j] = 0.0;
   }
@@ -53,70 +53,41 @@ Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const dou
   return plan;
 }
 
-// The plan of a copy of the epoch, from its last decision on; `quick`: with the quick bound.
-Plan follow(Epoch& epoch, const std::function<void()>& poll, bool quick) {
-  Epoch copy(0, {});
-  load_state("Epoch", save_state("Epoch", epoch), copy);
+}  // namespace
+
+Plan plan_periodic(Epoch epoch, const JobsView& jobs, const Penalties& penalties,
+                   std::span<const Kind> kinds, double now, const std::function<void()>& poll) {
+  const double period = epoch.options().period;
+  Planner::check(jobs, penalties, epoch.slots(), now);
+  Epoch::check_clock(now, period);
+  PeriodicLoop loop(std::move(epoch),
+                    {.period = period, .start = now, .pieces = true, .exact = kExactPlan});
+  loop.set_poll(poll);
+  loop.feed(jobs, {}, kinds);
+  loop.advance(kInfinity);
+  return plan_of(loop, jobs, jobs.arrival, penalties, now, /*quick=*/false);
+}
+
+std::optional<Plan> plan_decided(Epoch& epoch, bool detail, const std::function<void()>& poll) {
+  if (!epoch.looped()) return epoch.plan(detail);
+  if (!detail && epoch.size() > kMostAssessed) return std::nullopt;
+  Epoch copy = Epoch::blank();
+  load_state(Epoch::kName, save_state(Epoch::kName, epoch), copy);
   copy.set_penalty(epoch.penalty());
   copy.know_sizes();
-  const double now = epoch.now(), period = epoch.period();
-  PeriodicLoop loop(std::move(copy), {.period = period,
+  const double now = epoch.now();
+  PeriodicLoop loop(std::move(copy), {.period = epoch.period(),
                                       .start = now,
-                                      .pieces = !quick,
-                                      .exact = quick ? kExactValue : kExactPlan});
+                                      .pieces = detail,
+                                      .exact = detail ? kExactPlan : kExactValue,
+                                      .ahead = !detail && !epoch.starts()});
   loop.set_poll(poll);
   epoch.recall();
   const JobsView jobs = epoch.planned_jobs();
   loop.adopt(jobs);
   loop.advance(kInfinity);
   const std::vector<double> ended(jobs.size(), now);
-  return plan_of(loop, jobs, ended, epoch.planned_penalties(), epoch.options(), epoch.slots(), now,
-                 quick);
-}
-
-}  // namespace
-
-Plan plan_periodic(const JobsView& jobs, const Penalties& penalties,
-                   const PeriodicPlanRequest& request) {
-  Planner::check(jobs, penalties, request.slots, request.now);
-  const double period = request.epoch.period;
-  Epoch::check_clock(request.now, period);
-  const auto looped = [&](bool expects) {
-    EpochOptions options = request.epoch;
-    options.expects = expects;
-    Epoch epoch(request.slots, options);
-    epoch.set_penalty(request.custom);
-    PeriodicLoop loop(
-        std::move(epoch),
-        {.period = period, .start = request.now, .pieces = true, .exact = kExactPlan});
-    loop.set_poll(request.poll);
-    loop.feed(jobs, {}, request.kinds);
-    loop.advance(kInfinity);
-    return loop;
-  };
-  const auto value = [&](const PeriodicLoop& loop) {
-    return evaluate(penalties, request.epoch.aggregate, loop.completion());
-  };
-  PeriodicLoop best = looped(/*expects=*/true);
-  // Only prices of slot-periods depend on jobs to come.
-  if (period > 0.0 && request.epoch.policy == EpochPolicy::kFlex &&
-      request.epoch.aggregate == Aggregate::kSum) {
-    PeriodicLoop alone = looped(/*expects=*/false);
-    if (value(alone) < value(best)) best = std::move(alone);
-  }
-  return plan_of(best, jobs, jobs.arrival, penalties, request.epoch, request.slots, request.now,
-                 false);
-}
-
-Plan plan_decided(Epoch& epoch, const std::function<void()>& poll) {
-  return epoch.looped() ? follow(epoch, poll, /*quick=*/false) : epoch.plan();
-}
-
-std::optional<Epoch::Assessment> assess_decided(Epoch& epoch, const std::function<void()>& poll) {
-  if (!epoch.looped()) return epoch.assess();
-  if (epoch.size() > kMostAssessed) return std::nullopt;
-  const Plan plan = follow(epoch, poll, /*quick=*/true);
-  return Epoch::Assessment{plan.value, plan.lower_bound};
+  return plan_of(loop, jobs, ended, epoch.planned_penalties(), now, !detail);
 }
 
 }  // namespace malleable

@@ -131,8 +131,7 @@ def plan_jobs(
     refuse("arrival", jobs.arrival, jobs.arrival > asked.now, late)
     looped = held > 0.0 or jobs.restarts or bool(jobs.starting(min_mode).any())
     if looped:
-        own = penalty.address if isinstance(penalty, Penalty) else 0
-        result, seconds = _plan_periodic(jobs, asked, goal, held, effort, min_mode, own)
+        result, seconds = _plan_periodic(jobs, asked, goal, held, effort, min_mode, penalty)
     else:
         result, seconds = asked.run(_core.plan, jobs, min_mode, progress)
     paid = asked.penalties.of_jobs(result["completion"])
@@ -147,26 +146,19 @@ def _plan_periodic(
     period: float,
     effort: int | None,
     min_mode: str,
-    own: int,
+    penalty: PenaltyLike | None,
 ) -> tuple[dict[str, Any], float]:
-    # The plan of a loop that decides every ``period`` seconds (0: at every event); ``own``: address of a user's
-    # penalty, or 0. Returns the core's result and the seconds.
+    # The plan of a loop that decides every ``period`` seconds (0: at every event). Returns the core's result
+    # and the seconds.
     if asked.budget < math.inf:
         raise ValueError("budget: the plan of a loop does not search; leave it out")
     began = time.perf_counter()
-    result = _core.plan_periodic(
-        jobs,
-        asked.slots,
-        asked.now,
-        asked.penalties,
-        goal.kinds,
-        own,
-        asked.is_max,
-        asked.policy,
-        None if effort is None else asked.effort,
-        min_mode,
-        period,
-    )
+    tried = None if effort is None else asked.effort
+    own = (asked.slots, asked.is_max, goal.first_kind, asked.policy, min_mode)
+    epoch = _core.Epoch(*own, 0.0, tried, period, None, False)
+    if isinstance(penalty, Penalty):
+        epoch.set_penalty(penalty.address)
+    result = _core.plan_periodic(epoch, jobs, asked.penalties, goal.kinds, asked.now)
     return result, time.perf_counter() - began
 
 

@@ -135,21 +135,20 @@ def run(
     order = by_arrival(jobs.arrival)
     kinds = goal.kinds if len(goal.kinds) == 1 else goal.kinds[order]
     own = row.follows_objective
-    loop = _core.PeriodicLoop(
-        jobs.take(order),
-        None if seen is None else np.ascontiguousarray(seen[0][order]),
-        kinds,
+    epoch = _core.Epoch(
         count,
         goal.is_max,
+        goal.first_kind,
         policy,
         min_mode,
         calm if own else 0.0,
         check_effort(effort) if own and effort is not None else None,
-        held,
-        knows_period,
+        0.0,
         firm if own else None,
         are_unknown(sizes),
     )
+    estimated = None if seen is None else np.ascontiguousarray(seen[0][order])
+    loop = _core.PeriodicLoop(epoch, jobs.take(order), estimated, kinds, held, knows_period)
     began = time.perf_counter()
     complete = _advance(loop, jobs, last, progress)
     seconds = time.perf_counter() - began

@@ -114,13 +114,11 @@ class alignas(kLine) Epoch {
   std::vector<double> promised() const { return promised_.ends(at_.jobs); }
 
   // The plan behind the last decision, with the same rows; the state must not have changed since.
-  // std::invalid_argument for a decision with a period or promised ends, here and in assess(),
-  // because what follows depends on later calls (sim/periodic_plan).
-  Plan plan();
-  // Value and lower bound of the plan, without pieces and, for sums, by the quick bound, so that a
-  // loop can ask for them after every decision.
-  using Assessment = InstanceRule::Assessment;
-  Assessment assess();
+  // std::invalid_argument if what follows depends on later calls: with a period, with promised
+  // ends, if jobs wait to start, and if changes cost time (sim/periodic_plan). Without `detail` it
+  // may have no pieces and, for sums, has the quick bound, so that a loop can ask for its value
+  // after every decision.
+  Plan plan(bool detail = true);
   // Sets planned_jobs() and planned_penalties() to those of the last decision, as plan() does.
   void recall();
   // Whether slots are held for a period; epoch/periodic then estimates the work left.
@@ -160,8 +158,6 @@ class alignas(kLine) Epoch {
   unsigned asked_by(Kind kind, std::size_t j, const JobsView& jobs) const;
   // Throws if some job arrives after `now`.
   void check_come(double now) const;
-  // Rebuilds the plan behind the last decision; throws if later decisions make it.
-  void recall_whole();
   // Jobs have start conditions from now on.
   void begin_start();
   // Starts and stops jobs with a start condition.

@@ -7,10 +7,8 @@
 // others, by its own estimates. Only this loop knows true work. Calls without a job in the system
 // are left out. After a change of its slots a job does nothing for its restart (model/restarts).
 //
-// A loop that has looked at many jobs may go on with rarer calls (`exact`), a fourth of the time
-// since the start apart. Between them, at each multiple of the period, free slots go to the next
-// jobs in the epoch's order. So a loop of any length ends after some dozens of further calls, O(J
-// log J) each, and its schedule is still feasible for a caller.
+// A loop that has looked at many jobs may go on more quickly (`exact`): it calls only after jobs
+// have ended, or leaves the rest to the epoch's plan without a period.
 //
 // O(present jobs) a call beside the epoch's decision. Allocates nothing once warm, except for
 // pieces.
@@ -33,9 +31,12 @@ struct PeriodicLoopOptions {
   bool knows_period = true;  // whether the epoch knows the period
   double start = 0.0;        // time of the first call; the others follow at multiples of the period
   bool pieces = false;       // keep the schedule
-  // Number of jobs looked at, over all calls, before calls become rarer. Only if all jobs come at
-  // once.
+  // Number of jobs looked at, over all calls, before calls are left out before which no job ends.
+  // Only if all jobs come at once.
   double exact = kInfinity;
+  // From then on the ends of jobs are those of the epoch's plan without a period, which counts work
+  // in whole slot-periods. Only if the epoch has such a plan (Epoch::looped).
+  bool ahead = false;
 };
 
 class PeriodicLoop {
@@ -58,6 +59,7 @@ class PeriodicLoop {
   // Called every few thousand calls; may throw, and the loop can go on afterwards.
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
 
+  const Epoch& epoch() const { return epoch_; }
   std::span<const double> start() const { return start_; }
   std::span<const double> completion() const { return completion_; }  // infinite: not yet
   // [s] Ends promised at arrival, if the epoch promises ends; infinite: none.
@@ -87,7 +89,8 @@ class PeriodicLoop {
   std::size_t row_of(std::int64_t id) const {
     return adopted_.empty() ? rows_[static_cast<std::size_t>(id)] : adopted_.at(id);
   }
-  void plan_call();  // the time of the next call at which a job is in the system
+  void plan_call();    // the time of the next call at which a job is in the system
+  void report_left();  // tells the epoch the work left: seen_ of ran_
   void report_changes(double now);
   void list_running(double now);  // rows with slots from now on, and their ends
   void note_promised();
@@ -95,15 +98,8 @@ class PeriodicLoop {
   void end(const Running& job, double time);
   void pass_period();  // holds the slots until the next call
   bool rare() const { return options_.period > 0.0 && jobs_looked_at_ > options_.exact; }
-  double call_after(double time) const;  // the first multiple of the period from then on
-  void pass_on_slots();                  // that become free before the next call
-  // Gives free slots down the order of jobs.
-  void hand_out(std::span<const std::int64_t> line, double call, double& free);
-  // Gives free slots to a job; false: too few for it.
-  bool give(std::int64_t id, double call, double& free);
+  void run_ahead(double now);
   double time_of(double call) const { return options_.start + call * options_.period; }
-  // From when on a job works that has so many slots from now on.
-  double works_from(std::size_t row, double now, std::int64_t slots);
   // Records that the job held its slots until `to` (a piece of the schedule).
   void keep_piece(const Running& job, double to);
 
@@ -120,9 +116,7 @@ class PeriodicLoop {
   double next_ = kInfinity;        // time of the next call
   bool decided_ = false;           // the decision of the next call has been made
   std::vector<std::size_t> rows_;  // rows of the epoch's ids
-  std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same for adopted ids
-  std::vector<std::int64_t> had_;                          // slots of each job at the last call
-  std::vector<double> ready_;  // until when a change keeps it from working
+  std::unordered_map<std::int64_t, std::size_t> adopted_;     // the same for adopted ids
   std::vector<double> left_, start_, completion_, promised_;  // by row: work left; times
   std::vector<std::size_t> last_piece_;                       // by row: its last piece in pieces_
   std::vector<std::int64_t> allocation_;
@@ -132,24 +126,7 @@ class PeriodicLoop {
   // Since the last call: ids that ended, ids that ran, and their work left as the epoch sees it.
   std::vector<std::int64_t> gone_, ran_;
   std::vector<double> seen_;
-  double left_after(const Running& job, double time) const;
-  double end_before(Running& job, double call);  // ends it; returns the slots that it frees
   std::vector<Running> running_;
-  // Between rare calls: coming events, the place of each row in running_, and the first job in the
-  // order that still wants slots.
-  struct Event {
-    double time;
-    std::size_t place;
-    // end of the job when the event was made; or the last call before it, at which the job needs
-    // less
-    double end;
-  };
-  void expect(std::size_t place);  // adds the job's events
-  // Returns slots that the job cannot use in its last period.
-  double trim(Running& job, double call);
-  std::vector<Event> events_;
-  std::vector<std::size_t> place_;
-  std::size_t served_ = 0;
 };
 
 }  // namespace malleable

@@ -197,36 +197,21 @@ Plan InstanceRule::plan_nothing(const Scene& at) const {
 }
 
 // Its slots now are those of the decision.
-Plan InstanceRule::plan(const Scene& at) {
+Plan InstanceRule::plan(const Scene& at, bool detail) {
   Plan plan;
   if (at.slots == 0) {
     plan = plan_nothing(at);
   } else if (planned_) {
     plan = *planned_;
   } else if (at.jobs.concave()) {
-    concave_.plan_decided(task(at), /*detail=*/true, plan);
+    concave_.plan_decided(task(at), detail, plan);
   } else if (at.shares != Shares::kByOrder) {
     baseline_.water_filling(of.problem, of.penalties, at.options.aggregate, at.weights(), plan);
   } else {
-    plan_in_order(at, /*detail=*/true, plan);
+    plan_in_order(at, detail, plan);
   }
   plan.allocation.assign(at.grants.given().begin(), at.grants.given().end());
   return plan;
-}
-
-InstanceRule::Assessment InstanceRule::assess(const Scene& at) {
-  if (planned_ || at.shares != Shares::kByOrder || at.slots == 0) {
-    const Plan whole = plan(at);
-    return {whole.value, whole.lower_bound};
-  }
-  sketch_.start.clear();  // left from an earlier assessment, perhaps of other jobs
-  sketch_.pieces.clear();
-  if (at.jobs.concave()) {
-    concave_.plan_decided(task(at), /*detail=*/false, sketch_);
-  } else {
-    plan_in_order(at, /*detail=*/false, sketch_);
-  }
-  return {sketch_.value, sketch_.lower_bound};
 }
 
 // `ordered`: the order is part of the state, because it cannot be derived.

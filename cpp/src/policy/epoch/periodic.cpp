@@ -82,7 +82,6 @@ std::span<const double> Periodic::values(const Scene& at) {
 // The value of the jobs that come within a period; if nothing is known, they count like the present
 // jobs.
 double Periodic::coming_value(const Scene& at) const {
-  if (!at.options.expects) return 0.0;
   const JobTable& jobs = at.jobs;
   double size = 0.0, worth = 0.0;
   for (std::size_t r = 0; r < jobs.rows(); ++r) {

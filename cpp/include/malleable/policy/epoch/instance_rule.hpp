@@ -49,11 +49,7 @@ class InstanceRule {
   bool has_order(const Scene& at) const { return order.size() >= at.jobs.rows(); }
   void recall(const Scene& at);
   void recall(const Scene& at, std::span<const double> key);  // makes its order
-  Plan plan(const Scene& at);
-  struct Assessment {
-    double value, lower_bound;
-  };
-  Assessment assess(const Scene& at);
+  Plan plan(const Scene& at, bool detail);
 
   void state(State& s, const Scene& at, bool ordered);
 
@@ -88,7 +84,6 @@ class InstanceRule {
   // The order of the last plan that was searched for, as ids and as rows.
   std::vector<std::int64_t> known_ids_;
   std::vector<Index> known_;
-  Plan sketch_;  // plan without pieces
 };
 
 }  // namespace malleable

@@ -36,12 +36,10 @@ struct EpochOptions {
   bool stable = false;
   // FLEX, sums: with at most this many jobs several orders are tried, which takes a millisecond.
   std::size_t few = 256;
-  // With a period: jobs are expected to come as they came before.
-  bool expects = true;
 
   void state(State& s) {
-    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, unknown, stable);
-    s(few, expects);
+    s(aggregate, kind, policy, min_mode, hysteresis, effort, period, predictable, unknown, stable,
+      few);
   }
 };
 
