@@ -49,16 +49,8 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   state_.period = options.period;
   state_.offered = options.offered;
   state_.epoch = options.epoch;
-  state_.phases.resize(2 * n);
-  state_.deviation.assign(2 * n, 0.0);
   copying_ = copying_known(jobs);
-  state_.size.assign(n, 0.0);
-  state_.came.assign(n, 0);
-  has_changed_.assign(n, 0);
   state_.blocks.reset(n);
-  jobs_.resize(n);
-  estimates_.resize(n);
-  if (estimates_.used()) state_.doubt.assign(2 * n, 0.0);
   refused_.assign(cluster.size(), 0);
   early_taken_.assign(cluster.size(), 0);
   group_by_speed();
@@ -69,15 +61,6 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     state_.free[pool] = state_.slots[pool];
     if (!options_.offered) queue_[pool].reset(slots);
     waiting_[pool].reset(rank);
-    value_[pool].resize(n, initial_value());
-    marked_[pool].assign(n, 0);
-    is_displaced_[pool].assign(n, 0);
-    short_[pool].assign(n, 0.0);
-    if (options_.ageing > 0.0) {
-      starving_[pool].assign(n, -1.0);
-      timed_[pool].assign(n, 0);
-      aged_[pool].assign(n, 0);
-    }
   }
   if (estimates_.used()) {
     state_.learned = estimates_.learned();
@@ -90,13 +73,38 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     const auto first = jobs.after.begin() + jobs.after_offset[j];
     state_.parents.emplace_back(first, jobs.after.begin() + jobs.after_offset[j + 1]);
   }
-  std::size_t users = std::max<std::size_t>(jobs.user_priority.size(), 1);
   for (const std::int64_t user : jobs.user) {
-    users = std::max(users, static_cast<std::size_t>(user) + 1);
+    const auto users = static_cast<std::size_t>(user) + 1;
+    if (users > state_.user_running.size()) state_.user_running.resize(users);
   }
-  state_.user_running.assign(users, 0);
-  user_ready_.assign(users, 0);
+  grow();
   policy_->begin(state_);
+}
+
+// Makes room for all rows and users of the table.
+void ClusterScheduler::grow() {
+  const std::size_t n = state_.jobs.size();
+  state_.phases.resize(2 * n);
+  state_.deviation.resize(2 * n);
+  state_.size.resize(n);
+  state_.came.resize(n);
+  has_changed_.resize(n);
+  jobs_.resize(n);
+  estimates_.resize(n);
+  if (estimates_.used()) state_.doubt.resize(2 * n);
+  for (int pool = 0; pool < 2; ++pool) {
+    value_[pool].resize(n, initial_value());
+    marked_[pool].resize(n);
+    is_displaced_[pool].resize(n);
+    short_[pool].resize(n);
+    if (options_.ageing == 0.0) continue;
+    starving_[pool].resize(n, -1.0);
+    timed_[pool].resize(n);
+    aged_[pool].resize(n);
+  }
+  const std::size_t known = std::max<std::size_t>(state_.user_running.size(), 1);
+  state_.user_running.resize(std::max(known, state_.jobs.user_priority.size()));
+  user_ready_.resize(state_.user_running.size());
 }
 
 // Takes over the properties of a policy.
@@ -124,29 +132,12 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
                            std::span<const std::vector<Index>> parents) {
   set_views(cluster, table);
   const std::size_t n = table.size();
-  state_.phases.resize(2 * n);
-  state_.deviation.resize(2 * n);
-  state_.size.resize(n);
-  state_.came.resize(n);
-  has_changed_.resize(n);
+  grow();
   state_.rank.resize(n);
   state_.believed.resize(2 * n);
   state_.parents.resize(n);
   state_.blocks.grow(n);
-  jobs_.resize(n);
-  estimates_.resize(n);
-  if (estimates_.used()) state_.doubt.resize(2 * n);
-  for (int pool = 0; pool < 2; ++pool) {
-    waiting_[pool].grow(n);
-    value_[pool].resize(n);
-    marked_[pool].resize(n);
-    is_displaced_[pool].resize(n);
-    short_[pool].resize(n);
-    if (options_.ageing == 0.0) continue;
-    starving_[pool].resize(n);
-    timed_[pool].resize(n);
-    aged_[pool].resize(n);
-  }
+  for (IndexedHeap& waiting : waiting_) waiting.grow(n);
   for (std::size_t k = 0; k < jobs.size(); ++k) {
     const Index job = jobs[k];
     state_.phases[2 * job] = state_.phases[2 * job + 1] = PhaseState{};
@@ -167,9 +158,6 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
       mark_aged(job, pool, 0);
     }
   }
-  const std::size_t users = std::max<std::size_t>(table.user_priority.size(), 1);
-  state_.user_running.resize(std::max(users, state_.user_running.size()), 0);
-  user_ready_.resize(state_.user_running.size(), 0);
   const auto together = [&](Index job) { return table.width_of(kMap, job) > 1; };
   // Rates of tasks on single nodes need a policy of their own, which then decides about all jobs.
   if (policy_->for_node_rates() != nullptr && !table.node_rates.empty()) {

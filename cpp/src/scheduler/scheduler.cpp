@@ -97,14 +97,12 @@ void Scheduler::make_rows(std::size_t count) {
   const std::size_t rows = ids_.rows();
   table_.resize(rows);
   jobs_.resize(rows);
-  last_rows_.resize(rows);
+  decided_.resize(rows);
   was_listed_.resize(rows);
-  for (auto& ranked : ranked_) ranked.resize(rows, 0);
-  for (auto& has_place : has_place_) has_place.resize(rows, 0);
   for (const Index row : fresh_) {
     added_.push_back(table_.id[row] = ids_.id_of(row));
     jobs_[row] = Job{};
-    last_rows_[row] = Row{};
+    decided_[row].row = Row{};
     was_listed_[row] = 0;
   }
 }
@@ -556,13 +554,11 @@ void Scheduler::state(State& s) {
   s(nodes_, table_, ids_, jobs_, flows_, free_flows_, left_flows_, live_, next_rank_);
   if (s.reading()) {
     core_.set_views(nodes_.view(), table_.view());
-    for (auto& ranked : ranked_) ranked.assign(ids_.rows(), 0);
-    for (auto& has_place : has_place_) has_place.assign(ids_.rows(), 0);
     for (auto& order : order_) order.clear();
-    last_rows_.assign(ids_.rows(), Row{});
+    decided_.assign(ids_.rows(), {});
     was_listed_.assign(ids_.rows(), 0);
   }
-  for (Row& row : last_rows_) s(row.slots);
+  for (Decided& decided : decided_) s(decided.row.slots);
   core_.state(s);
 }
 

@@ -22,22 +22,22 @@ void Scheduler::release_rows() {
 // For policies that give ranks: updates the order of the jobs that could use slots.
 void Scheduler::update_order(int pool) {
   using To = IncrementalOrder<Place>::Place;
-  std::vector<std::uint8_t>& has_place = has_place_[pool];
   order_[pool].each([&](Place& place) {
     if (!core_.has_changed(place.row)) return To::kSame;
     place.most = core_.state().demand(place.row, pool).most;
     if (place.most == 0) {
-      has_place[place.row] = 0;
-      ranked_[pool][place.row] = 0;
+      decided_[place.row].has_place[pool] = false;
+      decided_[place.row].ranked[pool] = 0;
       return To::kGone;
     }
     const double before = std::exchange(place.rank, core_.value(place.row, pool));
     return before == place.rank ? To::kSame : To::kOther;
   });
   for (const Index row : core_.changed_jobs()) {
-    const std::int64_t most = has_place[row] ? 0 : core_.state().demand(row, pool).most;
+    bool& has_place = decided_[row].has_place[pool];
+    const std::int64_t most = has_place ? 0 : core_.state().demand(row, pool).most;
     if (most == 0) continue;
-    has_place[row] = 1;
+    has_place = true;
     order_[pool].add({core_.value(row, pool), most, 0, core_.state().rank[row], row});
   }
   order_[pool].settle();
@@ -50,7 +50,7 @@ void Scheduler::rank_targets(int pool) {
     const std::int64_t slots = std::min(left, place.most);
     left -= slots;
     if (slots == place.slots) continue;
-    place.slots = ranked_[pool][place.row] = slots;
+    place.slots = decided_[place.row].ranked[pool] = slots;
     core_.note_change(place.row);
   }
 }
@@ -58,7 +58,7 @@ void Scheduler::rank_targets(int pool) {
 // The slots of a job in a pool, of which it could use `demand`. From kNode on, values of policies
 // are slots beside those of running tasks.
 std::int64_t Scheduler::target(Index row, int pool, const ClusterState::Demand& demand) const {
-  if (core_.style() == ClusterPolicy::Style::kRanks) return ranked_[pool][row];
+  if (core_.style() == ClusterPolicy::Style::kRanks) return decided_[row].ranked[pool];
   double value = core_.value(row, pool);
   if (core_.style() >= ClusterPolicy::Style::kNode) value += static_cast<double>(demand.running);
   const auto most = static_cast<double>(demand.most);
@@ -96,11 +96,11 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
     if (core_.has_changed(row)) {
       write_row(row);
     } else if (was_listed_[row]) {
-      last_rows_[row].changed = false;
+      decided_[row].row.changed = false;
     } else {
       continue;
     }
-    const Row& own = last_rows_[row];
+    const Row& own = decided_[row].row;
     was_listed_[row] = own.changed || (own.slots[0] | own.slots[1]) != 0;
     if (was_listed_[row]) rows_.push_back(own);
   }
@@ -110,7 +110,7 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
 
 // Writes a row of the decision, if it changed. `key`: the job's place in the policy's order.
 void Scheduler::write_row(Index row) {
-  Row& own = last_rows_[row];
+  Row& own = decided_[row].row;
   own.id = ids_.id_of(row);
   own.changed = false;
   const int pools = nodes_.generic ? 1 : 2;

@@ -357,6 +357,7 @@ class ClusterScheduler {
     std::vector<double> rate;
     std::vector<std::int64_t> slots[2];
   };
+  void grow();  // makes room for all rows and users of the table
   // Takes over properties of the policy; the second function also makes it decide about all jobs.
   void follow(ClusterPolicy& policy);
   void hand_over(ClusterPolicy& policy);

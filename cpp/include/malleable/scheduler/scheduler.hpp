@@ -288,11 +288,14 @@ class Scheduler {
     }
   };
   IncrementalOrder<Place> order_[2];
-  std::vector<std::uint8_t> has_place_[2];  // by row
-  std::vector<std::int64_t> ranked_[2];     // by row: slots that ranks give
-  // By row: its last decision, and whether that listed the row.
-  std::vector<Row> last_rows_;
-  std::vector<std::uint8_t> was_listed_;
+  struct Decided {
+    Row row{};  // of the last decision
+    // By pool: whether the job is in order_; the slots that ranks give.
+    bool has_place[2] = {false, false};
+    std::int64_t ranked[2] = {0, 0};
+  };
+  std::vector<Decided> decided_;          // by row
+  std::vector<std::uint8_t> was_listed_;  // by row: by the last decision
   std::vector<Row> rows_;
   std::vector<float> latency_;  // seconds that the policy took in the last decision, by pool
   std::vector<TaskStart> begun_;
