@@ -68,8 +68,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     return py::make_tuple(epoch_.version(), ids(), given, changed, epoch_.overloaded());
   }
 
-  // For the decision with this version: (plan, its jobs, penalties, codes of their kinds, or one
-  // code for all)
+  // For the decision with this version: (plan, penalties).
   py::tuple plan(std::uint64_t version) {
     return exclusively(
         [&] {
@@ -82,35 +81,18 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
           return std::pair(std::move(plan), std::move(paid));
         },
         [&](auto& made) {
-          auto jobs = std::make_shared<Jobs>(Jobs::of_valid(JobColumns::of(epoch_.planned_jobs())));
-          return py::make_tuple(plan_dict(std::move(made.first)), std::move(jobs),
-                                to_numpy(std::move(made.second)), codes_of(epoch_.planned_kinds()));
+          return py::make_tuple(plan_dict(std::move(made.first)), to_numpy(std::move(made.second)));
         });
   }
-
-  // For the decision with this version, for some rows: work left, the rate of their slots, minima,
-  // maxima, deadlines; and the sum of all minima.
-  py::tuple shown(std::uint64_t version, const Integers& rows) {
-    const UseGuard guard(busy_);
-    check_version(version, "explanation");
-    epoch_.recall();
-    const JobsView jobs = epoch_.planned_jobs();
-    const auto of = [&]<typename T>(std::span<const T> column) {
-      std::vector<T> taken;
-      for (const std::int64_t row : view(rows))
-        taken.push_back(column[static_cast<std::size_t>(row)]);
-      return to_numpy(std::move(taken));
-    };
-    std::vector<double> rate;
-    for (const std::int64_t row : view(rows)) {
-      const auto at = static_cast<std::size_t>(row);
-      const auto slots = static_cast<double>(epoch_.given()[at]);
-      rate.push_back(jobs.speedup.given() ? jobs.speedup.at(at, slots) : slots);
-    }
-    double minima = 0.0;
-    for (const std::int64_t low : jobs.min_slots) minima += static_cast<double>(low);
-    return py::make_tuple(of(jobs.work), to_numpy(std::move(rate)), of(jobs.min_slots),
-                          of(jobs.max_slots), of(jobs.deadline), minima);
+  // Its jobs, and codes of their kinds, or one code for all.
+  py::tuple planned(std::uint64_t version) {
+    return exclusively(
+        [&] {
+          check_version(version, "explanation");
+          epoch_.recall();
+          return std::make_shared<Jobs>(Jobs::of_valid(JobColumns::of(epoch_.planned_jobs())));
+        },
+        [&](auto& jobs) { return py::make_tuple(jobs, codes_of(epoch_.planned_kinds())); });
   }
 
   Integers order(std::uint64_t version) {
@@ -256,7 +238,7 @@ void bind_epoch(py::module_& module) {
            py::arg("program").noconvert(), py::arg("dated"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
-      .def("shown", &PyEpoch::shown, py::arg("version"), py::arg("rows"))
+      .def("planned", &PyEpoch::planned, py::arg("version"))
       .def("order", &PyEpoch::order, py::arg("version"))
       .def("rates", &PyEpoch::rates, py::arg("program"), py::arg("most"))
       .def("promised", &PyEpoch::promised, py::arg("version"))

@@ -111,8 +111,7 @@ class Decision(AssessedDecision):
         """The rule that decided, then one line for each of these jobs: its slots and why, and what comes next.
 
         The lines of jobs are those of ``plan().explain()``, and take the time of a plan. With a period a line
-        says what is left of the job when the slots have been held: O(jobs shown), and O(J) for the place in
-        the order.
+        says what is left of the job when the slots have been held: O(J), for the place in the order.
 
         Parameters
         ----------
@@ -128,9 +127,8 @@ class Decision(AssessedDecision):
         head = [rule_line(self._epoch.rule)]
         if core.period == 0.0:
             return head + self.plan().explain(rows)
-        return head + list(
-            view().periodic_lines(self, rows, core.shown(self._version, rows), self._epoch)
-        )
+        jobs = Jobs.of_core(core.planned(self._version)[0], self.ids)
+        return head + list(view().periodic_lines(self, rows, jobs, self._epoch))
 
     def plan(self) -> Plan:
         """The plan behind this decision, with value, bound and pieces; its rows are `Decision.ids`.
@@ -394,8 +392,9 @@ class Epoch(PlannedEpoch):
 
     def _plan(self, decision: Decision) -> Plan:
         began = time.perf_counter()
-        result, table, paid, codes = self._core.plan(decision._version)
+        result, paid = self._core.plan(decision._version)
         took = time.perf_counter() - began
+        table, codes = self._core.planned(decision._version)
         jobs = Jobs.of_core(table, decision.ids.copy())
         goal = self._goal
         if len(codes) > 1 or codes[0] != goal.kinds[0]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from malleable.view.text import counted, number, printable
 
 if TYPE_CHECKING:
     from malleable.jobs.epoch import Decision, Epoch
+    from malleable.jobs.table import Jobs
 
 
 def explain_lines(plan: Plan | FlowPlan, rows: npt.ArrayLike | None = None) -> list[str]:
@@ -85,11 +86,13 @@ def _restarting(plan: Plan) -> dict[int, float]:
     return dict(zip(plan.pieces["job"][now].tolist(), works[now].tolist(), strict=True))
 
 
-def periodic_lines(decision: Decision, rows: Integers, shown: Any, epoch: Epoch) -> Iterator[str]:
-    """One line for each of these rows of a periodic decision; ``shown`` is from the core: work left, rate,
-    minimum, maximum and deadline of each row, and the sum of all minima. O(rows), and O(J) for places in the
-    order."""
-    left, rate, low, high, deadline, minima = shown
+def periodic_lines(decision: Decision, rows: Integers, jobs: Jobs, epoch: Epoch) -> Iterator[str]:
+    """One line for each of these rows of a periodic decision; ``jobs`` have the work left. O(rows), and O(J)
+    for places in the order."""
+    left, low, high, deadline = (
+        column[rows] for column in (jobs.work, jobs.min_slots, jobs.max_slots, jobs.deadline)
+    )
+    rate, minima = jobs.rates(decision.slots[rows], rows), jobs.min_slots.sum(dtype=np.float64)
     period, now, clock = epoch._core.period, decision.now, Clock.of(decision.now)
     promises = policy_of("jobs", epoch._policy)
     gang = epoch._min_mode == "gang" and not promises.ignores_minima

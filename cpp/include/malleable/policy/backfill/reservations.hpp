@@ -1,4 +1,4 @@
-// One pass over a backfill queue: which jobs start now, and what is reserved for those that do not
+// One pass over a backfill queue: which jobs start now, and what is reserved for jobs that do not
 // fit (EASY, FCFS).
 //
 // In each partition the first job that does not fit gets a reservation: the slots of running jobs
