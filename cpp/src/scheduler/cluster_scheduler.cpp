@@ -94,13 +94,7 @@ void ClusterScheduler::grow() {
   if (estimates_.used()) state_.doubt.resize(2 * n);
   for (int pool = 0; pool < 2; ++pool) {
     value_[pool].resize(n, initial_value());
-    marked_[pool].resize(n);
-    is_displaced_[pool].resize(n);
-    short_[pool].resize(n);
-    if (options_.ageing == 0.0) continue;
-    starving_[pool].resize(n, -1.0);
-    timed_[pool].resize(n);
-    aged_[pool].resize(n);
+    pooled_[pool].resize(n);
   }
   const std::size_t known = std::max<std::size_t>(state_.user_running.size(), 1);
   state_.user_running.resize(std::max(known, state_.jobs.user_priority.size()));
@@ -153,8 +147,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
       waiting_[pool].erase(job);  // the job that had the row before
       waiting_[pool].set_rank(job, rank[k]);
       value_[pool][job] = initial_value();
-      if (options_.ageing == 0.0) continue;
-      starving_[pool][job] = -1.0;
+      pooled_[pool][job].starving = -1.0;
       mark_aged(job, pool, 0);
     }
   }
@@ -179,8 +172,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
 void ClusterScheduler::mark(Index job, Phase p) {
   const int pool = pool_of(p);
   note_change(job);
-  if (marked_[pool][job]) return;
-  marked_[pool][job] = 1;
+  if (std::exchange(pooled_[pool][job].marked, true)) return;
   state_.changed[pool].push_back(job);
 }
 
@@ -481,14 +473,14 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
 
 void ClusterScheduler::clear_changes() {
   for (int pool = 0; pool < 2; ++pool) {
-    for (const Index job : state_.changed[pool]) marked_[pool][job] = 0;
+    for (const Index job : state_.changed[pool]) pooled_[pool][job].marked = false;
     state_.changed[pool].clear();
   }
 }
 
 void ClusterScheduler::state(State& s) {
-  s(state_, jobs_, value_, marked_, starving_, timed_, aged_, overdue_, helped_, aged_seconds_,
-    aged_until_, short_, all_short_, running_, ready_);
+  s(state_, jobs_, value_, pooled_, overdue_, helped_, aged_seconds_, aged_until_, all_lacking_,
+    running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
   s(estimates_, news_, arrivals_, copying_, checks_, speeds_.slots, early_, candidates_, queues_,
@@ -507,8 +499,8 @@ void ClusterScheduler::state(State& s) {
   policy_->keep(state_, s);
   for (int pool = 0; s.reading() && pool < 2; ++pool) {
     displaced_[pool] = state_.present;
-    is_displaced_[pool].assign(state_.size.size(), 0);
-    for (const Index job : displaced_[pool]) is_displaced_[pool][job] = 1;
+    for (Pooled& job : pooled_[pool]) job.is_displaced = false;
+    for (const Index job : displaced_[pool]) pooled_[pool][job].is_displaced = true;
   }
 }
 
@@ -532,7 +524,7 @@ void ClusterScheduler::expire() {
     const Index job = what / 2;
     const int pool = static_cast<int>(what % 2);
     if (starves_for_long(job, pool)) {
-      overdue_[pool].emplace_back(starving_[pool][job], job);
+      overdue_[pool].emplace_back(pooled_[pool][job].starving, job);
       std::push_heap(overdue_[pool].begin(), overdue_[pool].end(), std::greater<>());
       note_change(job);
     }

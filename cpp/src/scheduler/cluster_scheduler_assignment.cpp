@@ -50,27 +50,27 @@ double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
 
 // Notes whether a job starves: it has ready tasks and no running one.
 void ClusterScheduler::watch_age(Index job, int pool, bool starves) {
-  const std::uint8_t how = aged_[pool][job];
+  Pooled& own = pooled_[pool][job];
+  const std::uint8_t how = own.aged;
   const bool runs = running_of(job, pool) > 0;
   if (how == kFirst && !starves) mark_aged(job, pool, runs ? kHelped : 0);
   if (how == kHelped && !runs) mark_aged(job, pool, 0);
-  double& since = starving_[pool][job];
   if (!starves) {
-    since = -1.0;
+    own.starving = -1.0;
     return;
   }
-  if (since < 0.0) since = state_.now;
+  if (own.starving < 0.0) own.starving = state_.now;
   // One timer a job: it is set again if the job has starved for less time.
-  if (timed_[pool][job] || aged(job, pool)) return;
-  timed_[pool][job] = 1;
-  add_timer(since + options_.ageing, 2 * job + static_cast<Index>(pool));
+  if (own.timed || own.aged == kFirst) return;
+  own.timed = true;
+  add_timer(own.starving + options_.ageing, 2 * job + static_cast<Index>(pool));
 }
 
 // Whether the job whose timer has come has starved for `ageing`; if not, sets its timer again.
 bool ClusterScheduler::starves_for_long(Index job, int pool) {
-  const double since = starving_[pool][job];
+  const double since = pooled_[pool][job].starving;
   if (since >= 0.0 && state_.now >= since + options_.ageing) return true;
-  timed_[pool][job] = 0;
+  pooled_[pool][job].timed = false;
   if (since >= 0.0) watch_age(job, pool, true);  // it had a running task meanwhile
   return false;
 }
@@ -78,8 +78,7 @@ bool ClusterScheduler::starves_for_long(Index job, int pool) {
 // Sets how the job is aged: not (0), before its help (kFirst), or while its helped task runs
 // (kHelped); counts the slot-seconds of such jobs.
 void ClusterScheduler::mark_aged(Index job, int pool, std::uint8_t how) {
-  const bool was = aged_[pool][job] != 0, is = how != 0;
-  aged_[pool][job] = how;
+  const bool was = std::exchange(pooled_[pool][job].aged, how) != 0, is = how != 0;
   if (was == is) return;
   aged_seconds_[pool] = aged_seconds(pool);
   aged_until_[pool] = state_.now;
@@ -111,7 +110,7 @@ void ClusterScheduler::let_aged_go_first(int pool) {
     std::pop_heap(overdue.begin(), overdue.end(), std::greater<>());
     overdue.pop_back();
     if (!starves_for_long(job, pool)) continue;
-    timed_[pool][job] = 0;
+    pooled_[pool][job].timed = false;
     mark_aged(job, pool, kFirst);
     refresh(job, pool);
   }
@@ -135,10 +134,8 @@ void ClusterScheduler::refresh(Index job, int pool) {
     policy_->counts_changed(state_, job, pool);
     return;
   }
-  if (!is_displaced_[pool][job]) {
-    is_displaced_[pool][job] = 1;
-    displaced_[pool].push_back(job);
-  }
+  Pooled& own = pooled_[pool][job];
+  if (!std::exchange(own.is_displaced, true)) displaced_[pool].push_back(job);
   if (style_ == ClusterPolicy::Style::kNode) policy_->counts_changed(state_, job, pool);
   if (!watches_ && options_.ageing == 0.0) return;
   const std::int64_t ready = startable(job, pool), running = running_of(job, pool);
@@ -146,14 +143,14 @@ void ClusterScheduler::refresh(Index job, int pool) {
   if (!watches_) return;
   const double below = value_[pool][job] - static_cast<double>(running);
   const double lacks = std::clamp(below, 0.0, static_cast<double>(ready));
-  all_short_[pool] += lacks - std::exchange(short_[pool][job], lacks);
+  all_lacking_[pool] += lacks - std::exchange(own.lacking, lacks);
 }
 
 // Moves jobs whose counts or values changed to their places.
 void ClusterScheduler::settle_places(int pool) {
   let_aged_go_first(pool);
   for (const Index job : displaced_[pool]) {
-    is_displaced_[pool][job] = 0;
+    pooled_[pool][job].is_displaced = false;
     if (startable(job, pool) > 0) {
       set_first_rank(job, pool);
       waiting_[pool].set(job, key(job, pool, 0));

@@ -60,6 +60,7 @@ Plan plan_periodic(Epoch epoch, const JobsView& jobs, const Penalties& penalties
   const double period = epoch.options().period;
   Planner::check(jobs, penalties, epoch.slots(), now);
   Epoch::check_clock(now, period);
+  epoch.expect_none();
   PeriodicLoop loop(std::move(epoch),
                     {.period = period, .start = now, .pieces = true, .exact = kExactPlan});
   loop.set_poll(poll);

@@ -46,6 +46,8 @@ class alignas(kLine) Epoch {
   void set_penalty(CustomPenalty custom) { at_.custom = custom; }
   // From now on callers say the work left; it starts from the guesses. Not part of the state.
   void know_sizes() { at_.options.unknown = false; }
+  // No jobs come later; decisions with a period count on that. Not part of the state.
+  void expect_none() { at_.alone = true; }
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
   // default); returns the first of their consecutive ids. Throws before anything changes.

@@ -301,7 +301,7 @@ class ClusterScheduler {
     return static_cast<std::int64_t>(gathering_[pool].nodes.size());
   }
   // The sum of slots below targets although tasks are ready.
-  double shortage(int pool) const { return all_short_[pool]; }
+  double shortage(int pool) const { return all_lacking_[pool]; }
   // Call it before any event if shortage() will be read.
   void watch_shortage() { watches_ = style_ == ClusterPolicy::Style::kTargets; }
 
@@ -449,9 +449,7 @@ class ClusterScheduler {
   std::int64_t bundled(Index job, Phase p, std::int64_t tasks) const;
   // Whether a running gang lacks tasks.
   bool ran_short(Index job, int pool) const;
-  bool aged(Index job, int pool) const {
-    return !aged_[pool].empty() && aged_[pool][job] == kFirst;
-  }
+  bool aged(Index job, int pool) const { return pooled_[pool][job].aged == kFirst; }
   // Notes whether it has ready tasks and no running one.
   void watch_age(Index job, int pool, bool starves);
   // Whether that has lasted for `ageing` seconds.
@@ -509,27 +507,31 @@ class ClusterScheduler {
   Speeds speeds_;
   SlotQueue queue_[2];  // free slots, unless nodes offer theirs
   IndexedHeap waiting_[2];
-  // Jobs whose places among waiting jobs must be updated.
-  std::vector<Index> displaced_[2];
-  std::vector<std::uint8_t> is_displaced_[2];
-  std::vector<double> value_[2];  // targets or ranks
-  std::vector<Index> moved_;      // jobs whose value a decision changed
+  struct Pooled {               // what is kept of a job in a pool
+    double starving = -1.0;     // ageing: the time since which it starves
+    double lacking = 0.0;       // slots below its target
+    std::uint8_t aged = 0;      // kFirst: goes first; kHelped: its task that went first runs
+    bool timed = false;         // a timer is set for it, or it is overdue
+    bool marked = false;        // it is in state_.changed
+    bool is_displaced = false;  // it is in displaced_
+
+    void state(State& s) { s(starving, lacking, aged, timed, marked); }
+  };
+  std::vector<Pooled> pooled_[2];    // by job
+  std::vector<Index> displaced_[2];  // jobs whose places among waiting jobs must be updated
+  std::vector<double> value_[2];     // targets or ranks
+  std::vector<Index> moved_;         // jobs whose value a decision changed
   std::vector<ClusterPolicy::Start> chosen_;
   std::vector<double> old_;  // their values before
   std::vector<Index> changed_jobs_;
   std::vector<std::uint8_t> has_changed_;
   std::uint64_t arrivals_ = 0;
-  std::vector<std::uint8_t> marked_[2];  // by job: it is in state_.changed
-  std::vector<double> starving_[2];      // ageing: by job, the time since which it starves
-  std::vector<std::uint8_t> timed_[2];   // by job: a timer is set for it, or it is overdue
-  std::vector<std::uint8_t> aged_[2];  // kFirst: goes first; kHelped: its task that went first runs
   // heap: jobs that starved for long enough, by start of starving
   std::vector<Timer> overdue_[2];
-  std::int64_t helped_[2] = {0, 0};  // jobs that aged_ marks
+  std::int64_t helped_[2] = {0, 0};  // aged jobs
   // slot-seconds of aged jobs, and the time until which they are counted
   double aged_seconds_[2] = {0.0, 0.0}, aged_until_[2] = {0.0, 0.0};
-  std::vector<double> short_[2];                          // by job: slots below its target
-  double all_short_[2] = {0.0, 0.0};                      // their sum
+  double all_lacking_[2] = {0.0, 0.0};                    // slots of all jobs below their targets
   std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};  // tasks
   std::vector<std::int64_t> user_ready_;
   double last_decision_ = -1.0;  // number of the epoch

@@ -82,6 +82,7 @@ std::span<const double> Periodic::values(const Scene& at) {
 // The value of the jobs that come within a period; if nothing is known, they count like the present
 // jobs.
 double Periodic::coming_value(const Scene& at) const {
+  if (at.alone) return 0.0;
   const JobTable& jobs = at.jobs;
   double size = 0.0, worth = 0.0;
   for (std::size_t r = 0; r < jobs.rows(); ++r) {
@@ -182,12 +183,27 @@ bool Periodic::find_levels(const Scene& at, const Instance& of) {
   return true;
 }
 
-// Shares by any policy, with the maxima of by.of.with_work.
-void Periodic::share_capped(const Scene& at, InstanceRule& by) {
+Periodic::Way Periodic::choose_way(const Scene& at, Instance& of) {
+  const bool equal = shares_equally(at), cost = goes_by_cost(at);
+  if (priced(at) && !equal) return Way::kByPrice;
+  if (cost && any_late(at)) return Way::kByCost;
+  if (!of.built) of.build(at, left_);
+  if (find_levels(at, of)) return Way::kByLevel;
+  if (cost) return Way::kByCost;
+  return equal || at.jobs.concave() ? Way::kByShare : Way::kInOrder;
+}
+
+// As without a period, with maxima cut to whole slot-periods.
+void Periodic::share_capped(const Scene& at, InstanceRule& by, bool in_order) {
   Instance& of = by.of;
-  if (at.jobs.concave()) {
+  const bool concave = at.jobs.concave();
+  const SpeedupView speedup = concave ? of.speedup() : SpeedupView{};
+  of.with_work = of.problem;
+  cap_at_period(of.with_work, at.period, speedup);
+  std::fill(of.share.begin(), of.share.end(), 0.0);
+  if (concave) {
     by.share_concave(at, of.with_work);
-  } else if (shares_equally(at)) {
+  } else if (!in_order) {
     by.share_equally(at, of.with_work);
   } else {
     // An order looks ahead in whole slot-periods.
@@ -198,28 +214,8 @@ void Periodic::share_capped(const Scene& at, InstanceRule& by) {
     of.problem.work.assign(left_.begin(), left_.end());
     by.share_in_order(of.with_work);
   }
-}
-
-void Periodic::share_by_instance(const Scene& at, InstanceRule& by) {
-  Instance& of = by.of;
-  of.build(at, left_);
-  const Problem& problem = of.problem;
-  if (find_levels(at, of)) {
-    levels_.share({problem.slots, at.period, problem.work, problem.low, problem.high, values(at)},
-                  of.share);
-    return;
-  }
-  if (goes_by_cost(at)) {
-    share_by_cost(at, of.share);
-    return;
-  }
-  const SpeedupView speedup = at.jobs.concave() ? of.speedup() : SpeedupView{};
-  of.with_work = problem;
-  cap_at_period(of.with_work, at.period, speedup);
-  std::fill(of.share.begin(), of.share.end(), 0.0);
-  share_capped(at, by);
-  left_over_.hand_out(problem, at.period, values(at), of.share,
-                      at.jobs.concave() ? by.concave().seen(speedup) : speedup);
+  left_over_.hand_out(of.problem, at.period, values(at), of.share,
+                      concave ? by.concave().seen(speedup) : speedup);
 }
 
 void Periodic::recall(const Scene& at, InstanceRule& by) {
@@ -230,41 +226,43 @@ void Periodic::recall(const Scene& at, InstanceRule& by) {
 
 void Periodic::decide(Scene& at, InstanceRule& by) {
   estimate_left(at);
-  by.of.share.resize(at.jobs.rows());
+  std::vector<double>& share = by.of.share;
+  share.resize(at.jobs.rows());
   by.order.clear();
-  if (priced(at) && !shares_equally(at)) {
-    share_by_price(at, by.of.share);
-  } else if (goes_by_cost(at) && any_late(at)) {
-    share_by_cost(at, by.of.share);
+  const Way way = choose_way(at, by.of);
+  const Problem& problem = by.of.problem;
+  if (way == Way::kByPrice) {
+    share_by_price(at, share);
+  } else if (way == Way::kByCost) {
+    share_by_cost(at, share);
+  } else if (way == Way::kByLevel) {
+    levels_.share({problem.slots, at.period, problem.work, problem.low, problem.high, values(at)},
+                  share);
   } else {
-    share_by_instance(at, by);
+    share_capped(at, by, way == Way::kInOrder);
   }
-  at.grants.give_all([&](std::size_t row) { return by.of.share[row]; });
+  at.grants.give_all([&](std::size_t row) { return share[row]; });
 }
 
 // Fills key_ with the order in which jobs get slots that become free.
 void Periodic::make_turns(const Scene& at, InstanceRule& by) {
   const std::size_t n = at.jobs.rows();
   key_.assign(n, 0.0);
-  if (shares_equally(at) || at.jobs.concave()) {
+  const Way way = choose_way(at, by.of);
+  if (way == Way::kByShare) {
     const auto weight = at.weights();
     for (std::size_t r = 0; r < n; ++r) {
       key_[r] = static_cast<double>(at.grants[r]) / (weight.empty() ? 1.0 : weight[r]);
     }
-  } else if (priced(at)) {
+  } else if (way == Way::kByPrice) {
     const auto value = values(at);
     for (std::size_t r = 0; r < n; ++r) key_[r] = slot_periods(left_[r], at.period) / value[r];
-  } else if (goes_by_cost(at) && any_late(at)) {
+  } else if (way == Way::kByCost) {
     make_cost_keys(at, periodic_jobs(at));
-  } else if (!by.order.empty()) {
-    for (std::size_t p = 0; p < n; ++p) key_[by.order[p]] = static_cast<double>(p);
+  } else if (way == Way::kByLevel) {
+    key_.assign(levels_.key().begin(), levels_.key().end());
   } else {
-    recall(at, by);
-    if (find_levels(at, by.of)) {
-      key_.assign(levels_.key().begin(), levels_.key().end());
-    } else if (goes_by_cost(at)) {
-      make_cost_keys(at, periodic_jobs(at));
-    }
+    for (std::size_t p = 0; p < by.order.size(); ++p) key_[by.order[p]] = static_cast<double>(p);
   }
 }
 

@@ -51,8 +51,11 @@ class Periodic {
   // The expected work left of a job; `spread`: of the logarithms of size over estimate.
   double left_of(const Scene& at, std::size_t row, double spread) const;
   void estimate_left(const Scene& at);
-  // Which rule decides: equal shares (sizes err much), prices (sums of kinds whose penalty rises at
-  // one rate), or apparent cost (sums of tardiness).
+  // Equal shares (sizes err much), prices (sums of kinds whose penalty rises at one rate), apparent
+  // cost (sums of tardiness), the deadlines of levels_, shares or an order as without a period.
+  enum class Way : std::uint8_t { kByPrice, kByCost, kByLevel, kByShare, kInOrder };
+  // How slots are shared; builds the instance if it must.
+  Way choose_way(const Scene& at, Instance& of);
   bool shares_equally(const Scene& at) const;
   bool priced(const Scene& at) const;
   bool goes_by_cost(const Scene& at) const;
@@ -70,10 +73,9 @@ class Periodic {
   void share_by_cost(const Scene& at, std::vector<double>& share);
   // Sets levels_: the deadlines by which FLEX decides; false: it does not decide by deadlines.
   bool find_levels(const Scene& at, const Instance& of);
-  // By deadlines (levels_), by apparent cost, or as without a period, but on no more slots than a
-  // job can use fully; then hands out the slots that are left over.
-  void share_by_instance(const Scene& at, InstanceRule& by);
-  void share_capped(const Scene& at, InstanceRule& by);
+  // As without a period, but on no more slots than a job can use fully; then hands out the slots
+  // that are left over.
+  void share_capped(const Scene& at, InstanceRule& by, bool in_order);
   // Sets key_: the order in which jobs get slots that become free.
   void make_turns(const Scene& at, InstanceRule& by);
 

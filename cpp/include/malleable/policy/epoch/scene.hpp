@@ -55,6 +55,7 @@ struct Scene {
   // Properties of the policy.
   bool ignores_minima = false;
   bool starts = false;  // some jobs have a start condition
+  bool alone = false;   // no jobs come later
   Shares shares = Shares::kByOrder;
 
   double capacity() const { return static_cast<double>(slots); }
