@@ -1,6 +1,6 @@
 // The room that nodes have for tasks of a backfill queue. Nodes of the same partitions form a cell,
-// or one node if memory or GPUs are given; cells are in order, first the ones that fewest jobs could
-// use.
+// or one node if memory or GPUs are given; cells are in order, first the ones that fewest jobs
+// could use.
 //
 // O(C) a question for C cells.
 #pragma once
