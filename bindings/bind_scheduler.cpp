@@ -122,6 +122,7 @@ class PyScheduler {
     changes.max_slots = column<std::int64_t>(columns, "max_slots", kept);
     changes.weight = column<double>(columns, "weight", kept);
     changes.deadline = column<double>(columns, "deadline", kept);
+    changes.restart = column<double>(columns, "restart", kept);
     changes.seconds[kMap] = column<double>(columns, "map_seconds", kept);
     changes.seconds[kReduce] = column<double>(columns, "reduce_seconds", kept);
     changes.min_slots[kMap] = column<std::int64_t>(columns, "min_map_slots", kept);

@@ -97,13 +97,13 @@ TEST(slots_stay_where_a_change_costs_more_than_it_gains) {
   const Reals seconds{10.0}, restart{300.0};
   malleable_cluster cluster = generic_nodes(slots);
   for (const char* policy : {"flex", "auto"}) {
-    for (const bool costs : {false, true}) {
+    for (const std::string told : {"not", "when it comes", "later"}) {
       malleable_scheduler* scheduler = scheduler_of(cluster, policy, "learn=false");
       malleable_cluster_jobs jobs{};
       jobs.count = 1;
       jobs.map_seconds = seconds.data();
       malleable_column column{"restart", restart.data(), nullptr};
-      jobs.columns = costs ? 1 : 0;
+      jobs.columns = told == "when it comes" ? 1 : 0;
       jobs.more = &column;
       Wholes ids(1), given(4);
       Bytes bound(4);
@@ -113,9 +113,13 @@ TEST(slots_stay_where_a_change_costs_more_than_it_gains) {
       decision.bound = bound.data();
       OK(malleable_scheduler_decide(scheduler, 0.0, &decision));
       CHECK_EQUAL(tell(scheduler, 0.0, "started", events_of(ids, phase, four)), 0);
+      const double* const later = told == "later" ? restart.data() : nullptr;
+      OK(malleable_scheduler_update(scheduler, 0.5, 1, ids.data(), nullptr, nullptr, nullptr,
+                                    nullptr, nullptr, nullptr, later));
       jobs.maps = few.data();
       OK(malleable_scheduler_add(scheduler, 1.0, &jobs, ids.data()));
       OK(malleable_scheduler_decide(scheduler, 1.0, &decision));
+      const bool costs = told != "not";
       CHECK_EQUAL(given[0], costs ? 4 : 0);
       CHECK_EQUAL(
           std::string(malleable_bound_text(bound[0])) == "a change costs more than it gains",

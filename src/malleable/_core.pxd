@@ -245,7 +245,7 @@ cdef int malleable_scheduler_update(
     malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
     const double *weight, const double *deadline, const double *map_seconds,
     const double *reduce_seconds, const int64_t *min_map_slots,
-    const int64_t *min_reduce_slots
+    const int64_t *min_reduce_slots, const double *restart
 ) noexcept nogil
 cdef int malleable_scheduler_set_users(
     malleable_scheduler *scheduler, double now, int64_t count, const int64_t *users,

@@ -563,3 +563,25 @@ def test_counts_alone_cost_what_slots_idle_between_looks(policy):
     told, often, seldom = (float((end - jobs.arrival).mean()) for end in ends)
     assert told < often < 1.5 * told
     assert often < seldom
+
+
+@pytest.mark.parametrize("policy", ["auto", "flex"])
+def test_a_restart_that_is_told_later_keeps_slots(policy, tmp_path):
+    # The second job waits for slots of the first one, unless they take long to move.
+    def slots_with(restart):
+        record = tmp_path / str(restart)
+        scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), policy, record=record, learn=False)
+        (first,) = scheduler.add(mb.ClusterJobs([100], 10.0), now=0.0)
+        scheduler.decide(0.0)
+        scheduler.started([first], count=4, now=0.0)
+        scheduler.update([first], restart=restart, now=0.5)
+        (second,) = scheduler.add(mb.ClusterJobs([60], 10.0), now=1.0)
+        scheduler.update([second], restart=restart, now=1.0)
+        decision = scheduler.decide(1.0)
+        scheduler.close()
+        assert mb.replay(record).same
+        return dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))[first]
+
+    assert slots_with(0.0) < slots_with(300.0) == 4
+    with pytest.raises(ValueError, match=r"restart\[0\] = -1"):
+        slots_with(-1.0)

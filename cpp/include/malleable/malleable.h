@@ -437,7 +437,7 @@ MALLEABLE_FUNCTION(int, malleable_scheduler_update,
                    (malleable_scheduler * scheduler, double now, int64_t count, const int64_t* ids,
                     const double* weight, const double* deadline, const double* map_seconds,
                     const double* reduce_seconds, const int64_t* min_map_slots,
-                    const int64_t* min_reduce_slots));
+                    const int64_t* min_reduce_slots, const double* restart));
 MALLEABLE_FUNCTION(int, malleable_scheduler_set_users,
                    (malleable_scheduler * scheduler, double now, int64_t count,
                     const int64_t* users, const double* minimum, const double* priority));

@@ -262,15 +262,16 @@ int malleable_scheduler_observe(malleable_scheduler* scheduler, double now, int6
 int malleable_scheduler_update(malleable_scheduler* scheduler, double now, int64_t count,
                                const int64_t* ids, const double* weight, const double* deadline,
                                const double* map_seconds, const double* reduce_seconds,
-                               const int64_t* min_map_slots, const int64_t* min_reduce_slots) {
+                               const int64_t* min_map_slots, const int64_t* min_reduce_slots,
+                               const double* restart) {
   return with(scheduler, [&](PolicyAndScheduler& of) {
     const std::size_t n = length("count", count);
-    of.scheduler.update(needed("ids", ids, n),
-                        {column(weight, n),
-                         column(deadline, n),
-                         {column(map_seconds, n), column(reduce_seconds, n)},
-                         {column(min_map_slots, n), column(min_reduce_slots, n)}},
-                        now);
+    Scheduler::Changes changes{column(weight, n),
+                               column(deadline, n),
+                               {column(map_seconds, n), column(reduce_seconds, n)},
+                               {column(min_map_slots, n), column(min_reduce_slots, n)}};
+    changes.restart = column(restart, n);
+    of.scheduler.update(needed("ids", ids, n), changes, now);
   });
 }
 

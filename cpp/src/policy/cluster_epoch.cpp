@@ -69,6 +69,16 @@ void ClusterEpoch::note_kinds(const ClusterState& state) {
   }
   time_matters_ = (depends_on_time_ && !plain) || starts_;
   can_share_ = may_share_ && !time_matters_ && !restarts_;
+  // Jobs that wait to start need expected ends, and what a change gains depends on the work left.
+  if (starts_ || restarts_) sizeless_ = false;
+}
+
+// Notes whether a change of slots costs some job time.
+void ClusterEpoch::note_restarts(const ClusterState& state, std::span<const Index> jobs) {
+  const auto costs = [&](Index job) { return state.jobs.restart_of(job) > 0.0; };
+  if (restarts_ || std::ranges::none_of(jobs, costs)) return;
+  restarts_ = true;
+  note_kinds(state);
 }
 
 double ClusterEpoch::share_exponent_now(const ClusterState& state) const {
@@ -121,12 +131,8 @@ void ClusterEpoch::begin(const ClusterState& state) {
 }
 
 void ClusterEpoch::added(const ClusterState& state, std::span<const Index> jobs) {
-  for (const Index job : jobs) {
-    starts_ |= starts_together(state, job);
-    restarts_ |= state.jobs.restart_of(job) > 0.0;
-  }
-  // Jobs that wait to start need expected ends, and what a change gains depends on the work left.
-  if (starts_ || restarts_) sizeless_ = false;
+  for (const Index job : jobs) starts_ |= starts_together(state, job);
+  note_restarts(state, jobs);
   note_kinds(state);
   const std::size_t users = by_user_ ? state.user_running.size() : 1;
   for (int pool = 0; pool < 2; ++pool) {
@@ -251,6 +257,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     columns.max_slots.push_back(demand.most);
     columns.weight.push_back(state.jobs.weight_of(job));
     columns.deadline.push_back(due_in(state, job, pool));
+    if (restarts_) columns.restart.grow.push_back(state.jobs.restart_of(job));
     if (id != kAbsent) {
       ids_.push_back(id);
       continue;
@@ -261,7 +268,6 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     new_.arrival.push_back(state.jobs.arrival[job]);
     new_.sla.add(state.jobs.steps_of(job));
     if (!may_share_ && !sizeless_) new_.speedup.add(state.jobs.exponent_of(job), {});
-    if (restarts_) new_.restart.grow.push_back(state.jobs.restart_of(job));
     if (starts_) {
       const bool waits = starts_together(state, job);
       new_.min_mode.push_back(
@@ -283,6 +289,7 @@ void ClusterEpoch::pass_changes(int pool, Share& share, std::size_t first_new) {
       changes.work = old_.work;
       changes.deadline = old_.deadline;
     }
+    changes.restart = old_.restart.view();
     share.epoch.update(ids_, changes);
   }
   if (!new_kind_.empty()) {
@@ -398,6 +405,7 @@ void ClusterEpoch::gather_changed(const ClusterState& state, int pool,
     // The minimum of all jobs has changed.
     changed_.insert(changed_.end(), state.present.begin(), state.present.end());
   }
+  note_restarts(state, changed_);
   for (std::size_t k = 0, n = changed_.size(); k < n; ++k) ask(state, changed_[k], pool);
   std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
     if (share_of(state, a) != share_of(state, b)) return share_of(state, a) < share_of(state, b);

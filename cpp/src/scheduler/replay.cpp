@@ -227,6 +227,7 @@ void update(Reader& r, Scheduler& scheduler) {
   changes.max_slots = r.integers("max_slots");
   changes.new_users = r.people("new_users");
   changes.user = r.integers("user");
+  changes.restart = r.doubles("restart");
   scheduler.update(r.integers("ids"), changes, r.now());
 }
 

@@ -399,6 +399,7 @@ void Scheduler::update(std::span<const std::int64_t> ids, const Changes& changes
     const Index row = rows[k];
     if (!changes.weight.empty()) table_.weight[row] = changes.weight[k];
     if (!changes.deadline.empty()) table_.deadline[row] = changes.deadline[k];
+    if (!changes.restart.empty()) table_.restart[row] = changes.restart[k];
     for (const Phase p : {kMap, kReduce}) {
       if (!changes.min_slots[p].empty()) table_.min_slots[p][row] = changes.min_slots[p][k];
       if (!changes.seconds[p].empty()) core_.set_estimate(row, p, changes.seconds[p][k]);

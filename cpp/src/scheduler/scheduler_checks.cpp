@@ -142,8 +142,10 @@ void Scheduler::check(const Changes& changes, std::span<const Index> rows) const
   const std::size_t count = rows.size();
   check_given("weight", changes.weight, count);
   check_given("deadline", changes.deadline, count);
+  check_given("restart", changes.restart, count);
   check_amounts("weight", changes.weight, kWeightRange);
   check_deadlines(changes.deadline);
+  check_amounts("restart", changes.restart, kWeightRange);
   for (const Phase p : {kMap, kReduce}) {
     check_given("seconds", changes.seconds[p], count);
     check_given("min_slots", changes.min_slots[p], count);

@@ -252,6 +252,7 @@ class SchedulerEvents(SchedulerState):
         min_map_slots: npt.ArrayLike | None = None,
         min_reduce_slots: npt.ArrayLike | None = None,
         max_slots: npt.ArrayLike | None = None,
+        restart: npt.ArrayLike | None = None,
         user: str | Sequence[str] | None = None,
         now: float | None = None,
     ) -> None:
@@ -259,7 +260,7 @@ class SchedulerEvents(SchedulerState):
 
         Parameters
         ----------
-        weight, deadline, map_seconds, reduce_seconds, min_map_slots, min_reduce_slots : array_like, optional
+        weight, deadline, map_seconds, reduce_seconds, min_map_slots, min_reduce_slots, restart : optional
             As in `malleable.ClusterJobs`.
         max_slots : array_like of int, optional
             As in `add`; it may be 0: no task of the job starts.

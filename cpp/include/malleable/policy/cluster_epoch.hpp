@@ -136,6 +136,8 @@ class ClusterEpoch final : public ClusterPolicy {
 
   // Notes whether decisions change with time alone, and whether slots may be shared by size.
   void note_kinds(const ClusterState& state);
+  // Notes whether a change of slots costs some job time.
+  void note_restarts(const ClusterState& state, std::span<const Index> jobs);
   // Brings a share's epoch up to date with changed jobs.
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);

@@ -117,6 +117,7 @@ class Scheduler {
     std::span<const std::int64_t> max_slots = {};
     std::span<const Person> new_users = {};
     std::span<const std::int64_t> user = {};
+    std::span<const double> restart = {};
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes, double now);
   void set_users(std::span<const std::int64_t> users, std::span<const Person> people, double now);
