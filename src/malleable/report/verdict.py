@@ -12,7 +12,7 @@ from typing import Any
 
 from malleable.report.scenarios import label
 from malleable.report.words import change, count, share
-from malleable.simulation import FAIR, is_fair
+from malleable.simulation import is_fair
 from malleable.view.text import duration
 
 _SAME = 0.01  # relative difference of mean responses below which two policies are equal
@@ -25,9 +25,7 @@ def _row(facts: Mapping[str, Any], policy: str | None) -> _Row | None:
 
 
 def named(policy: str) -> str:
-    # If no job has reduce tasks, FAIR has only one setting.
-    settings = is_fair(policy) and policy != FAIR
-    return f"{label(policy)} with its best setting" if settings else label(policy)
+    return f"{label(policy)} with its best setting" if is_fair(policy) else label(policy)
 
 
 def under(policy: str) -> str:
