@@ -42,5 +42,31 @@ TEST(agrees_with_a_plain_list) {
   });
 }
 
+// Against one heap: clustered times, many alike, events beyond the horizon, and used again.
+TEST(a_calendar_gives_the_events_of_a_heap) {
+  JobCalendar calendar;
+  trials(2, 300, [&](Random& random) {
+    JobEvents heap;
+    start_empty(heap);
+    calendar.start(static_cast<std::size_t>(integer(random, 300, 3000)), real(random, 0.01, 99.0));
+    const double most = chance(random, 0.5) ? 2.0 : 200.0, growth = real(random, 0.3, 0.9);
+    double now = 0.0;
+    for (Index step = 0; step < 300; ++step) {
+      if (chance(random, growth)) {
+        const double after = chance(random, 0.3) ? 0.0 : real(random, 0.0, most);
+        heap.push({now + after, 1.0, step, step});
+        calendar.push({now + after, 1.0, step, step});
+      } else {
+        const JobEvent first = heap.front();
+        CHECK_EQUAL(calendar.front().position, first.position);
+        if (first.position == kNone) continue;
+        now = first.time;
+        heap.pop();
+        calendar.pop();
+      }
+    }
+  });
+}
+
 }  // namespace test_event_heap
 }  // namespace malleable::check

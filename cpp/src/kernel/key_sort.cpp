@@ -19,7 +19,7 @@ struct Digits {  // in bits
   int width, digit;
 };
 Digits digits_for(std::size_t n) {
-  if (n < 4096) return {16, 8};
+  if (n < 512) return {16, 8};  // above, keys with few far ones would leave long runs
   if (n <= std::size_t{1} << 18) return {22, 11};
   return {31, 11};
 }

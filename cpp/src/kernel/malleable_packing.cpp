@@ -68,6 +68,7 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
   }
   rows_.resize(count + 1);
   rows_[count] = {kInfinity, 0.0, kInfinity, kNone, false};
+  horizon_ = std::max(before / problem.slots, kTiny);
 }
 
 // Completions are first written one after the other: jobs are scattered in memory, and a simulation

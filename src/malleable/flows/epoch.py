@@ -272,13 +272,20 @@ class FlowEpoch(PlannedEpoch):
         max_slots, speedup, weight, deadline, sla : array_like
             As in `malleable.Flows`.
         """
-        jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
-        columns = columns_of({"work": work, "max_slots": max_slots}, len(jobs))
-        columns |= speedup_columns(speedup, len(jobs), "ids")
-        columns |= columns_of({"weight": weight, "deadline": deadline}, len(of_flows))
+        of_jobs = {"work": work, "max_slots": max_slots}
+        of_flows = {"weight": weight, "deadline": deadline}
+        if speedup is None and sla is None:
+            try:
+                self._core.update(ids, flows, of_jobs | of_flows)
+                return
+            except TypeError:  # not plain columns
+                pass
+        rows, flow_rows = ids_of(ids), ids_of(flows, "flows")
+        columns = columns_of(of_jobs, len(rows)) | columns_of(of_flows, len(flow_rows))
+        columns |= speedup_columns(speedup, len(rows), "ids")
         if sla is not None:
-            columns |= flat_sla(sla, len(of_flows), "flows")
-        self._core.update(jobs, of_flows, columns)
+            columns |= flat_sla(sla, len(flow_rows), "flows")
+        self._core.update(rows, flow_rows, columns)
 
     def remove(self, ids: npt.ArrayLike = (), *, flows: npt.ArrayLike = ()) -> None:
         """Cancel jobs, by ``ids``, with all that wait for them, and flows, by ``flows``."""

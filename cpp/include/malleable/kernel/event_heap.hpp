@@ -5,7 +5,9 @@
 // O(1) expected and O(log n) at worst, pop O(log n). Allocates nothing once warm.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "malleable/model/problem.hpp"
@@ -82,5 +84,67 @@ inline void start_empty(JobEvents& events) {
   events.clear();
   events.push({});
 }
+
+// The same events by time, in spans of equal length up to a horizon, and one for all later times. A
+// span is a pairing heap of events. If events are spread over the horizon, push and pop take O(1)
+// expected, otherwise O(log n) amortized. Allocates nothing once warm.
+class JobCalendar {
+ public:
+  // Makes it empty, for events of so many positions; its front is the event without a time.
+  void start(std::size_t positions, double horizon) {
+    const std::size_t last = std::min(positions, kMostSpans);
+    spans_.assign(last + 1, kNone);
+    nodes_.resize(positions + 1);
+    nodes_[positions] = {};
+    spans_[last] = static_cast<Index>(positions);
+    first_ = last;
+    last_ = static_cast<double>(last);
+    rate_ = last_ / horizon;
+  }
+  const JobEvent& front() {
+    while (spans_[first_] == kNone) ++first_;
+    return nodes_[spans_[first_]].event;
+  }
+  void push(const JobEvent& event) {
+    const auto at = static_cast<std::size_t>(std::min(last_, event.time * rate_));
+    first_ = std::min(first_, at);
+    nodes_[event.position] = {event};
+    spans_[at] = join(spans_[at], event.position);
+  }
+  // Removes the front.
+  void pop() {
+    Index next = nodes_[spans_[first_]].child, pairs = kNone, root = kNone;
+    while (next != kNone) {
+      const Index one = next, other = nodes_[one].sibling;
+      next = other == kNone ? kNone : nodes_[other].sibling;
+      const Index pair = join(other, one);
+      nodes_[pair].sibling = std::exchange(pairs, pair);
+    }
+    while (pairs != kNone) {
+      const Index pair = std::exchange(pairs, nodes_[pairs].sibling);
+      root = join(root, pair);
+    }
+    spans_[first_] = root;
+  }
+
+ private:
+  static constexpr std::size_t kMostSpans = 4096;  // so that they stay in the nearest cache
+  struct Node {  // by position: an event, the first later event below it, the next one beside it
+    JobEvent event = {};
+    Index child = kNone, sibling = kNone;
+  };
+  // The heap of two; the first one may be kNone.
+  Index join(Index a, Index b) {
+    if (a == kNone) return b;
+    if (EarlierJobEvent()(nodes_[b].event, nodes_[a].event)) std::swap(a, b);
+    nodes_[b].sibling = std::exchange(nodes_[a].child, b);
+    return a;
+  }
+
+  std::vector<Index> spans_;  // the earliest event of each
+  std::vector<Node> nodes_;
+  std::size_t first_ = 0;           // no event is in a span before it
+  double last_ = 0.0, rate_ = 0.0;  // the span of later times; spans a second
+};
 
 }  // namespace malleable

@@ -4,8 +4,8 @@
 // At every completion each unfinished job holds its minimum and the slack (slots beyond all minima)
 // goes down the order, filling jobs to their maximum; at most one job is partly filled. As jobs
 // leave, slack only grows, so the frontier between full, partial and minimal jobs only moves
-// forward and every job becomes partial and full at most once. Full jobs wait in a heap of events,
-// minimal ones in a second one. O(J log J) and at most O(J) pieces.
+// forward and every job becomes partial and full at most once. Full jobs wait in a calendar of
+// events, minimal ones in a heap. O(J log J) and at most O(J) pieces.
 //
 // Gangs (none or at least `low` slots) break that invariant: after each completion the jobs behind
 // the finished one are served again in order, found through a tree over their minima.
@@ -60,10 +60,12 @@ class MalleablePacking {
   void simulate(Done& done, Tracer trace);
   void simulate_into(std::span<double> completion);
 
-  Scratch<Row> rows_;   // jobs with work in order, and one behind them that can never be filled
-  double slack_ = 0.0;  // slots beyond all minima
-  JobEvents full_, minimal_;  // minimal_: jobs that may end on their minimum
-  Scratch<double> end_;       // by completion: its time, and its job
+  Scratch<Row> rows_;     // jobs with work in order, and one behind them that can never be filled
+  double slack_ = 0.0;    // slots beyond all minima
+  double horizon_ = 0.0;  // the time in which all slots do all work
+  JobCalendar full_;
+  JobEvents minimal_;    // jobs that may end on their minimum
+  Scratch<double> end_;  // by completion: its time, and its job
   Scratch<Index> ended_;
   GangPacking gang_;
   std::vector<double> since_, held_;  // per position, only while tracing
@@ -73,8 +75,9 @@ template <typename Done, typename Tracer>
 void MalleablePacking::simulate(Done& done, Tracer trace) {
   const auto n = static_cast<Index>(rows_.size() - 1);
   Row* const rows = rows_.data();
-  JobEvents &full = full_, &minimal = minimal_;
-  start_empty(full);
+  JobCalendar& full = full_;
+  JobEvents& minimal = minimal_;
+  full.start(n, horizon_);
   double time = 0.0, slack = slack_;
   for (Index p = 0; p < n; ++p) trace.rate(p, rows[p].job, 0.0, rows[p].low);
 
