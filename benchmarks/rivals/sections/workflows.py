@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import malleable as mb
-from benchmarks.instances import executor_dags, tpch_arrivals, tpch_stream, traces, wf_stream
+from benchmarks.instances import (
+    EXECUTOR_SHAPES,
+    executor_dags,
+    executor_shapes,
+    tpch_arrivals,
+    tpch_stream,
+    traces,
+    wf_stream,
+)
 from benchmarks.rivals import rules as rivals
 from benchmarks.rivals.executors import RULES, mean_response
 from benchmarks.rivals.loops import FluidFlowEpoch
@@ -106,6 +114,9 @@ def flow_plan_rows(quick: bool) -> Iterator[Row]:
         )
 
 
+_EXECUTOR_RIVALS = [name for name in RULES if not name.startswith("FlowEpoch")]
+
+
 @section(
     "executors",
     "Queries of TPC-H whose tasks slow each other down (`executor_dags`), on 50 executors that stay with a "
@@ -118,7 +129,6 @@ def flow_plan_rows(quick: bool) -> Iterator[Row]:
 def executor_rows(quick: bool) -> Iterator[Row]:
     if traces() is None:
         raise SkippedError("no folder of traces: MALLEABLE_TRACES names none")
-    rivals = [name for name in RULES if not name.startswith("FlowEpoch")]
     for flows, load in ((20, None), (200, 0.5), (200, 0.7)):
         yield Row(
             f"{flows} at once" if load is None else f"{flows}, load {load:g}",
@@ -126,6 +136,25 @@ def executor_rows(quick: bool) -> Iterator[Row]:
                 rule, executor_dags(seed, 10 if quick else flows, load)
             ),
             ours=("FlowEpoch", "FlowEpoch, linear"),
-            rivals=rivals,
+            rivals=_EXECUTOR_RIVALS,
             seeds=range(1 if quick else 3 if load else 10),
         )
+
+
+@section(
+    "executor-shapes",
+    "As in the section executors, but random flows (`executor_shapes`), whose tasks take about as long as an "
+    "executor takes to another flow. No rule was chosen on them",
+)
+def executor_shape_rows(quick: bool) -> Iterator[Row]:
+    for kind in EXECUTOR_SHAPES[:1] if quick else EXECUTOR_SHAPES:
+        for flows, load in ((20, None), (60, 0.4), (60, 0.8)):
+            yield Row(
+                f"{kind}, {flows} at once" if load is None else f"{kind}, {flows}, load {load:g}",
+                lambda rule, seed, kind=kind, flows=flows, load=load: mean_response(
+                    rule, executor_shapes(kind, seed, 10 if quick else flows, load)
+                ),
+                ours=("FlowEpoch", "FlowEpoch, linear"),
+                rivals=_EXECUTOR_RIVALS,
+                seeds=range(1 if quick else 3),
+            )
