@@ -49,6 +49,7 @@ from malleable.live.guard import Guard
 from malleable.live.jobs_file import (
     Job,
     check_fits,
+    lines_of,
     parse_jobs,
     read_rows,
     table_values,
@@ -241,7 +242,10 @@ def _of_values(asked: argparse.Namespace) -> dict[str, Any]:
             "command": asked.file,
             "over": table_values(_input(asked), "standard input", asked.file),
         }
-    values = _parts(_input(asked), asked.null) if asked.each is None else asked.each
+    values = asked.each
+    if values is None:
+        text = _input(asked)
+        values = text.removesuffix("\0").split("\0") if asked.null else lines_of(text)
     if asked.per_task is None:
         return {"command": asked.file, "over": values}
     return {"commands": _several(asked.file, values, check_whole("-n", asked.per_task, 1, 10**6))}
@@ -276,12 +280,6 @@ def _input(asked: argparse.Namespace) -> str:
     if not data:
         raise ValueError(f"{where}: empty; nothing to run")
     return os.fsdecode(data.removeprefix(codecs.BOM_UTF8))
-
-
-def _parts(text: str, null: bool) -> list[str]:
-    if null:
-        return text.removesuffix("\0").split("\0")
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def run(asked: argparse.Namespace) -> int:

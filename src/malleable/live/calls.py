@@ -390,15 +390,10 @@ class CallRun:
             if count > job.told:
                 self.loop.grow(row, count - job.told)
                 job.told = count
-            if job.never:
-                for good in (False, True):
-                    numbers = [
-                        n for n, done in list(job.never.items()) if n < count and done == good
-                    ]
-                    for number in numbers:
-                        del job.never[number]
-                    if numbers:
-                        self.loop.drop(row, numbers, good)
+            for number, good in list(job.never.items()):
+                if number < count:
+                    del job.never[number]
+                    self.loop.drop(row, [number], good)
 
     def _job_of(self, row: int) -> CallJob:
         return self.jobs[self.loop.jobs[row].name]
@@ -470,7 +465,7 @@ class CallRun:
         now, jobs = time.monotonic(), len(self.loop.jobs)
         if jobs > self._known_rows or now - self._described >= least:
             self._described, self._known_rows = now, jobs
-            self.loop.describe()
+            self.loop.describe(anew=True)
 
     def _break(self, error: BaseException) -> None:
         with self._lock:

@@ -330,7 +330,7 @@ class Executor(futures.Executor):
 
     @property
     def _usable(self) -> bool:
-        # Raise unless this process may submit calls: the pool is open, not broken, and not a parent's.
+        # Whether this process may submit calls: the pool is open, not broken, and not a parent's.
         broken = self._run is not None and self._run.broken
         return not (self._shut or broken) and self._pid == os.getpid()
 

@@ -237,7 +237,12 @@ def _range(name: str, value: Any, folder: Path) -> range:
 
 def _lines(name: str, given: Any, folder: Path) -> list[str]:
     with open_text(folder / _text(name, given)) as (text, where), telling_of(where):
-        lines = text.read().split("\n")
+        return lines_of(text.read())
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines of a text; the last may be without an end, and an end may have a carriage return."""
+    lines = text.split("\n")
     return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
 
 
@@ -488,23 +493,18 @@ def _check_order(jobs: Sequence[Job]) -> None:
         )
 
 
-def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
-    """Jobs of tables as TOML has them, with the keys `_KEYS`; names of files are relative to ``folder``.
-    ValueError names the job, the key and what is wrong."""
+def parse_jobs(
+    rows: Sequence[Any], folder: Path | str = ".", present: Sequence[Job] = ()
+) -> list[Job]:
+    """Jobs of tables as TOML has them, with the keys `_KEYS`, beside jobs that are ``present``; names of files
+    are relative to ``folder``. ValueError names the job, the key and what is wrong."""
     if not rows:
         raise ValueError("no [[job]]: nothing to run")
-    jobs = [_job(row, k, Path(folder)) for k, row in enumerate(rows)]
-    _check_order(jobs)
-    total = sum(map(len, jobs))
-    if total > MOST_TASKS:
-        raise ValueError(f"{total:,} tasks: at most {MOST_TASKS:,}")
-    return jobs
-
-
-def more_jobs(rows: Sequence[Any], folder: str, present: Sequence[Job]) -> list[Job]:
-    """Jobs of tables beside the present ones; ValueError as of `parse_jobs`."""
     jobs = [_job(row, k, Path(folder)) for k, row in enumerate(rows, len(present))]
     _check_order([*present, *jobs])
+    total = sum(map(len, [*present, *jobs]))
+    if total > MOST_TASKS:
+        raise ValueError(f"{total:,} tasks: at most {MOST_TASKS:,}")
     return jobs
 
 

@@ -152,6 +152,7 @@ class Ledger:
         self._expected_at, self._took = -math.inf, 0.0
         self._attempted: list[Attempt] = []  # attempts and decisions for the journal
         self._decisions: list[Decided] = []
+        self._described = (-1, -1)  # numbers of jobs and tasks that the journal has
 
     @property
     def now(self) -> float:
@@ -346,9 +347,12 @@ class Ledger:
             self._journal.note_running(self._run, self.now, running, self.expected.values(), told)
             self._journal.commit()
 
-    def describe(self) -> None:
-        """Write jobs and slots as they are now to the journal, for runs whose jobs come while they run."""
-        if self._journal:
+    def describe(self, anew: bool = False) -> None:
+        """Write jobs and slots as they are now to the journal, for runs whose jobs come while they run: if
+        there are more jobs or tasks than it has, or ``anew``. O(jobs), ended ones among them."""
+        told = len(self.jobs), sum(work.tasks for work in self.jobs)
+        if self._journal and (anew or told != self._described):
+            self._described = told
             names = [work.name for work in self.jobs]
             rows = [_row(work, [names[row] for row in work.after]) for work in self.jobs]
             self._journal.describe(self._run, rows, max(1, self.slots))

@@ -202,8 +202,9 @@ class Loop(Ledger):
         # Start tasks. Tasks without a number that people see, such as calls, are not recorded before.
         begun = []
         for task in tasks:
-            row, number, attempt, since, *_, backup_of = self._running[task.key]
-            if task.call is None or backup_of is not None:
+            running = self._running[task.key]
+            if task.call is None or running.backup_of is not None:
+                row, number, attempt, since, *_, backup_of = running
                 begun.append(Attempt(row, number, attempt, None, since, backup_of=backup_of))
         if self._journal and begun:
             self._journal.check_there()

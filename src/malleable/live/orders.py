@@ -17,7 +17,7 @@ from malleable.live.jobs_file import (
     PAUSED,
     check_fits,
     checked_settings,
-    more_jobs,
+    parse_jobs,
 )
 from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
@@ -70,7 +70,7 @@ def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
     if len(rows) == 1 and rows[0].get("name") in names:
         name = rows[0]["name"]
         rows[0]["name"] = next(n for n in (f"{name}-{k}" for k in count(2)) if n not in names)
-    jobs = more_jobs(rows, str(order.get("folder", "")), run.jobs)
+    jobs = parse_jobs(rows, str(order.get("folder", "")), run.jobs)
     # the memory and the resources that tasks may hold together
     check_fits(jobs, run.run.slots, decider.capacity)
     run.add(loop, jobs, rows)

@@ -134,9 +134,9 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     ago if it is running. O(attempts + decisions)."""
     facts = _facts(journal, number)
     run = facts.run
-    failed = _not_done(facts)
+    _count_never(facts)
     folder = output_folder(journal.path, run)
-    rows = [_job_status(facts, row, failed[row], folder) for row in range(len(facts.jobs))]
+    rows = [_job_status(facts, row, folder) for row in range(len(facts.jobs))]
     ends = [
         facts.expected.get(row, ExpectedEnd(row)) for row, job in enumerate(rows) if job.left > 0
     ]
@@ -144,20 +144,19 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     return RunStatus(run.id, facts.status, run.lasted, run.slots, rows, end, run.rule)
 
 
-def _not_done(facts: _Facts) -> list[int]:
-    # Tasks of each job that did not end well; tasks that will never run are also counted in ``failed``.
+def _count_never(facts: _Facts) -> None:
+    # Count tasks that will never run in ``failed``, too.
     jobs = facts.jobs
-    failed = [own.total() for own in facts.failed]
-    never = never_begin(jobs, [row for row, count in enumerate(failed) if count])
+    never = never_begin(jobs, [row for row, ways in enumerate(facts.failed) if ways])
     for row in range(len(jobs)) if facts.run.status == "done" else never:
-        left = max(0, len(jobs[row]) - facts.counted[row].done - failed[row])
-        facts.failed[row]["skipped" if never.get(row) else "cancelled"] += left
-        failed[row] += left
-    return failed
+        ways = facts.failed[row]
+        left = max(0, len(jobs[row]) - facts.counted[row].done - ways.total())
+        ways["skipped" if never.get(row) else "cancelled"] += left
 
 
-def _job_status(facts: _Facts, row: int, failed: int, folder: Path | None) -> JobStatus:
+def _job_status(facts: _Facts, row: int, folder: Path | None) -> JobStatus:
     run, job, sums, ways = facts.run, facts.jobs[row], facts.counted[row], facts.failed[row]
+    failed = ways.total()
     left = max(0, len(job) - sums.done - failed)
     ended = math.nan if left else sums.ended
     # A job that never ran has no end.

@@ -117,10 +117,7 @@ class Dask(Cluster):
         for name, bundle, future in zip(names, bundles, futures, strict=True):
             self._open(name, [task.key for task in bundle])
             self._futures[name] = future
-            future.add_done_callback(self._say_name)
-
-    def _say_name(self, future: Any) -> None:
-        self._said.put(future.key)
+            future.add_done_callback(lambda ended: self._said.put(ended.key))
 
     def _packed(self, name: str, bundle: Sequence[Task]) -> tuple[bytes, Any]:
         if self._shared[1] is not None and self._shared[1].status != "finished":

@@ -115,9 +115,8 @@ class Governor(Ledger):
         self._until_done = until_done
         self._row_of: dict[int, int] = {}  # by number of an array
         self._seen: dict[int, _Seen] = {}  # by row
-        # by row: nice and limit of tasks at once that the owner gave
-        self._own: dict[int, tuple[int, int]] = {}
-        self._touched_arrays: set[int] = set()  # arrays whose settings we have changed
+        # Nice and limit of tasks at once that the owner gave, of arrays that we have changed.
+        self._changed: dict[int, tuple[int, int]] = {}
         self._orders: dict[str, NiceOrder] = {}  # by place
         self._memory: dict[str, float] = {}  # [MiB] by place, as slots are
         # Times of the last look, and of the last arrival of an array.
@@ -186,9 +185,8 @@ class Governor(Ledger):
         self._time()
         for place in {array.place for array in own.values()}:
             self._places.resize(place, self.look.slots(place), now)
-        for number in self._own.keys() - self._row_of.keys():
-            del self._own[number]
-            self._touched_arrays.discard(number)
+        for number in self._changed.keys() - self._row_of.keys():
+            del self._changed[number]
         self.queue.soon = self._rest()
         self._due = self._fresh = True
 
@@ -241,7 +239,6 @@ class Governor(Ledger):
             )
         )
         self._row_of[array.number] = row
-        self._own.setdefault(array.number, (array.nice, array.throttle))
         self._seen[row] = _Seen(array.number, array.pending + array.running)
         return row
 
@@ -257,9 +254,7 @@ class Governor(Ledger):
         seen.waits = waits
         work.running, work.since = array.running, array.running * self._looked - array.elapsed
         work.next = work.tasks - (0 if array.blocked and not array.dead else array.pending)
-        if array.number not in self._touched_arrays:
-            self._own[array.number] = array.nice, array.throttle
-        throttle = self._own[array.number][1]
+        _, throttle = self._own(array)
         most = wishes_of(array.comment).max_slots
         caps = [cap for cap in (throttle, most and max(1, most // array.width)) if cap]
         seen.limit = min(caps, default=0)
@@ -269,6 +264,10 @@ class Governor(Ledger):
         self._places.changed(row)
         if array.dead:  # also a task that could have run until now, as far as Slurm shows
             self.cancel(row)
+
+    def _own(self, array: Array) -> tuple[int, int]:
+        # Nice and limit of tasks at once that the owner gave.
+        return self._changed.get(array.number, (array.nice, array.throttle))
 
     def _end(self, row: int, count: int, failed: Mapping[int, int]) -> None:
         # So many tasks have ended; ``failed``: failed tasks by number of Slurm's job, as the look shows.
@@ -337,7 +336,7 @@ class Governor(Ledger):
         arrays = self.look.arrays
         here = [array for array in arrays.values() if array.place == place]
         free = [array for array in here if array.pending and not array.blocked]
-        nices = {number: nice for number, (nice, _) in self._own.items()}
+        nices = {array.number: self._own(array)[0] for array in here}
         order.see(free, nices)
         known = {array.number for array in free}
         front, rest = self._ranked(place, free)
@@ -375,7 +374,7 @@ class Governor(Ledger):
         # Tasks at once, at most what the array is given.
         if array.blocked or not array.pending:
             return array.throttle
-        caps = [self._own[array.number][1], self._seen[self._row_of[array.number]].limit]
+        caps = [self._own(array)[1], self._seen[self._row_of[array.number]].limit]
         if self._capped(array, waiting):
             caps.append(max(1, -(-max(work.slots, work.min_slots) // work.width)))
         return min(filter(None, caps), default=0)
@@ -388,7 +387,8 @@ class Governor(Ledger):
 
     def _apply(self, moves: Mapping[int, int]) -> None:
         changes = self._wanted(moves)
-        self._touched_arrays |= {change.number for change in changes}
+        for number in {change.number for change in changes}:
+            self._changed[number] = self._own(self.look.arrays[number])
         saved = self._saved()
         pushed: list[Change] = []
         if saved and self._lease is not None:
@@ -434,8 +434,8 @@ class Governor(Ledger):
     def _saved(self) -> list[Change]:
         return [
             Change(number, key, value)
-            for number in sorted(self._touched_arrays)
-            for key, value in zip(("Nice", "ArrayTaskThrottle"), self._own[number], strict=True)
+            for number, values in sorted(self._changed.items())
+            for key, value in zip(("Nice", "ArrayTaskThrottle"), values, strict=True)
         ]
 
     # Records.

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,7 +74,7 @@ class GovernedSpark:
         self._blocks: dict[str, list[Wishes]] = {}
         # Names of unused pools, which are used again because Spark keeps all pools.
         self._free: list[str] = []
-        self._made = 0  # pools with a name of ours
+        self._names = (f"malleable-{k}" for k in count(1))  # of pools with a name of ours
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self.trouble = ""
@@ -136,7 +137,7 @@ class GovernedSpark:
         """
         wishes = Wishes(**checked_settings(settings, _SETTINGS), name=name or "", since=time.time())
         with self._lock:
-            own = name or (self._free.pop() if self._free else self._new_name())
+            own = name or (self._free.pop() if self._free else next(self._names))
             self._blocks.setdefault(own, []).append(wishes)
         before = self._spark.local(_PROPERTY)
         self._spark.set_local(_PROPERTY, own)
@@ -149,10 +150,6 @@ class GovernedSpark:
                     self._free.append(own)
             with suppress(Exception):  # the context has been stopped
                 self._spark.set_local(_PROPERTY, before)
-
-    def _new_name(self) -> str:
-        self._made += 1
-        return f"malleable-{self._made}"
 
     def _wishes(self, pool: str) -> Wishes:
         with self._lock:

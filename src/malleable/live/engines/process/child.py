@@ -117,7 +117,7 @@ def _remove(path: str) -> None:
     try:
         os.unlink(path)
     except OSError:
-        pass
+        pass  # its folder is gone, too
 
 
 def spawn(
@@ -146,10 +146,7 @@ def spawn(
         )  # fmt: skip
     except (OSError, ValueError):
         for path in filter(None, opened):
-            try:
-                os.unlink(path)
-            except OSError:
-                pass  # the folder is gone, too
+            _remove(path)
         raise
     finally:
         for file in (*files[:1], *opened.values()):
