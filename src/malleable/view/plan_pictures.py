@@ -24,6 +24,7 @@ from malleable.view.text import counted, number, percent, printable
 _MOST_BANDS = 200  # blocks of a packing; a band is a job, or a group of jobs if there are more
 _MOST_INTERVALS = 2000  # of time; with more, means over equal intervals are drawn
 _NAMED = 20  # with more jobs, colours show the place in the order instead of the job
+_SECONDS = {"response", "completion", "tardiness", "lateness"}  # penalties that are times
 MET, MISSED = "#444444", "#c1121f"  # colours of deadlines
 
 
@@ -104,9 +105,10 @@ def common_bound(plans: Sequence[Plan]) -> float:
 def title_of(plan: Plan | FlowPlan, bound: float | None = None) -> str:
     what = counted(len(plan.order), "flow" if isinstance(plan, FlowPlan) else "job")
     bound = plan.lower_bound if bound is None else bound
+    unit = " s" if plan.objective.partition(":")[2] in _SECONDS else ""
     return (
-        f"{plan.policy.upper()}, {plan.objective.replace(':', ' of ')}: {number(plan.value)}, lower bound "
-        f"{number(bound)}, gap {percent(relative_gap(plan.value, bound))} "
+        f"{plan.policy.upper()}, {plan.objective.replace(':', ' of ')}: {number(plan.value)}{unit}, lower "
+        f"bound {number(bound)}{unit}, gap {percent(relative_gap(plan.value, bound))} "
         f"({what}, {counted(plan.capacity, 'slot')})"
     )
 
