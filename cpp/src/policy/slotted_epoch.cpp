@@ -155,7 +155,6 @@ std::int64_t SlottedEpoch::hand_out_rest(double steps, std::int64_t idle) {
   const std::size_t n = grants_.size();
   if (steps <= 1.0 || idle <= 0) return idle;
   for (auto* column : {&rest_.work, &rest_.high, &machines_}) column->resize(n);
-  rest_.low.assign(n, 0.0);
   double used = 0.0;
   for (std::size_t k = 0; k < n; ++k) {
     const SlottedGrant& grant = grants_[k];

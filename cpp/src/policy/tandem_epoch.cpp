@@ -354,7 +354,6 @@ void TandemEpoch::hand_out_rest(Station at) {
       assigned_slots_.push_back(static_cast<double>(service_of(part.row).slots[at]));
     }
   }
-  rest_.low.assign(rest_parts_.size(), 0.0);
   rest_.slots = slots_at(at);
   if (lends_) left_over_.hand_out(rest_, clock_.period(), {}, assigned_slots_);
   for (std::size_t k = 0; k < rest_parts_.size(); ++k) {

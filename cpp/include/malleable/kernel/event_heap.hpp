@@ -92,7 +92,7 @@ class JobCalendar {
  public:
   // Makes it empty, for events of so many positions; its front is the event without a time.
   void start(std::size_t positions, double horizon) {
-    const std::size_t last = std::min(positions, kMostSpans);
+    const std::size_t last = std::min(2 * positions, kMostSpans);
     spans_.assign(last + 1, kNone);
     nodes_.resize(positions + 1);
     nodes_[positions] = {};
@@ -128,7 +128,7 @@ class JobCalendar {
   }
 
  private:
-  static constexpr std::size_t kMostSpans = 4096;  // so that they stay in the nearest cache
+  static constexpr std::size_t kMostSpans = 1 << 15;  // so that they stay in a near cache
   struct Node {  // by position: an event, the first later event below it, the next one beside it
     JobEvent event = {};
     Index child = kNone, sibling = kNone;

@@ -48,8 +48,9 @@ struct PeriodicJobs {
 
 class LeftOverSlots {
  public:
-  // Hands out the slots that `slots` leave free, up to maxima. Slots by which no job gains stay
-  // free; returns their number. Equal gains go to the lower index. Allocates nothing once warm.
+  // Hands out the slots that `slots` leave free, up to maxima; minima are not read. Slots by which
+  // no job gains stay free; returns their number. Equal gains go to the lower index. Allocates
+  // nothing once warm.
   double hand_out(const PeriodicJobs& jobs, std::span<double> slots);
   double hand_out(const Problem& problem, double period, std::span<const double> value,
                   std::span<double> slots, const SpeedupView& speedup = {}) {

@@ -85,7 +85,6 @@ void FlowPeriodic::hand_out_rest(FlowShares& to) {
       value_[k] = line_[k].worth;
       used += slots_[k];
     }
-    rest_.low.assign(n, 0.0);
     rest_.slots = used + to.free;
     const double period = to.at.clock.period();
     left_over_.hand_out(rest_, period, value_, slots_);

@@ -15,10 +15,8 @@ void FlowTable::check_additions(const Additions& added, bool custom) const {
   const FlowsView& flows = added.flows;
   const std::size_t f = flows.flows(), n = flows.jobs();
   if (added.kind.size() != 1) check_length("kind", added.kind.size(), f, "arrival");
-  for (const auto& [field, entries] :
-       {std::pair{"name", added.name.size()}, std::pair{"program", added.program.size()}}) {
-    if (entries > 0) check_length(field, entries, n, "work");
-  }
+  if (!added.name.empty()) check_length("name", added.name.size(), n, "work");
+  if (!added.program.empty()) check_length("program", added.program.size(), n, "work");
   for (std::size_t j = 0; j < f; ++j) {
     const Kind kind = added.kind_of(j);
     if (info(kind).needs_deadline) check_needed_deadline(kind, j, flows.deadline[j]);
