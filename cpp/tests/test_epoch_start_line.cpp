@@ -34,6 +34,13 @@ std::vector<Index> one_by_one(Case of) {
   std::vector<Index> started;
   double until = kInfinity, spare = kInfinity, free = of.free;
   bool reserved = false;
+  const auto worth = [&](const Waiting& job) {
+    double loss = 0.0;
+    for (double slot = free - job.need; slot < free; ++slot) loss += gains[std::size_t(slot)];
+    return !job.patient || job.gain >= 0.7 * loss;
+  };
+  // A job that fits at first and is not worth its slots has no reservation.
+  std::erase_if(of.waiting, [&](const Waiting& job) { return job.need <= free && !worth(job); });
   for (const Waiting& job : of.waiting) {
     if (free <= 0.0) break;
     if (job.need > free) {
@@ -52,9 +59,7 @@ std::vector<Index> one_by_one(Case of) {
     }
     const bool delays = reserved && job.seconds > until;
     if (delays && job.need > spare) continue;
-    double loss = 0.0;
-    for (double slot = free - job.need; slot < free; ++slot) loss += gains[std::size_t(slot)];
-    if (!job.reserves && job.gain < 0.7 * loss) continue;
+    if (!worth(job)) continue;
     if (delays) spare -= job.need;
     free -= job.need;
     of.running.push_back({job.need, job.seconds});
@@ -82,9 +87,9 @@ TEST(as_one_by_one) {
       of.growth.push_back({double(integer(random, 0, 8)), double(integer(random, 1, 6))});
     }
     for (std::int64_t k = integer(random, 0, 9); k > 0; --k) {
-      of.waiting.push_back({Index(k), integer(random, 0, 2) == 0, double(integer(random, 0, 5)),
-                            double(integer(random, 1, 12)), double(integer(random, 1, 40)),
-                            double(integer(random, 0, 6))});
+      of.waiting.push_back({Index(k), integer(random, 0, 2) == 0, integer(random, 0, 1) == 0,
+                            double(integer(random, 0, 5)), double(integer(random, 1, 12)),
+                            double(integer(random, 1, 40)), double(integer(random, 0, 6))});
     }
     line.clear();
     for (const auto& job : of.waiting) line.wait(job);

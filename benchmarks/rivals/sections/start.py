@@ -21,6 +21,9 @@ _PUBLISHED = {
 }
 """Where a job starts, how far it shrinks for others, and whether it grows from the common pool."""
 
+_DUE = {"sum:tardiness": ("by deadline",), "sum:tardy": ("by deadline",)}
+"""Rivals of objectives with deadlines."""
+
 
 class _Loop:
     """What runs and waits; a rival says which jobs start on how many slots, and how the others change."""
@@ -33,6 +36,7 @@ class _Loop:
             "maximum": jobs.max_slots,
         }
         self.work, self.arrival, self.rates = jobs.work, jobs.arrival, world.rates
+        self.deadline = jobs.deadline
         self.left = jobs.work.copy()
         self.has = np.zeros(len(jobs), dtype=np.int64)
         self.running: list[int] = []
@@ -42,11 +46,11 @@ class _Loop:
     def seconds(self, job: int, slots: int) -> float:
         return float(self.left[job] / self.rates[job, slots])
 
-    def first_come(self, start: str, least: str) -> None:
-        """Jobs start by arrival; the first that does not fit has a reservation. Running jobs may shrink."""
+    def reserving(self, key: Any, start: str, least: str) -> None:
+        """Jobs start by a key; the first that does not fit has a reservation. Running jobs may shrink."""
         low, at = self.widths[least], self.widths[start]
         until, spare, reserved = np.inf, HPC_SLOTS, False
-        for job in list(self.waiting):
+        for job in sorted(self.waiting, key=key):
             free = HPC_SLOTS - int(self.has[self.running].sum())
             gives = int((self.has - low)[self.running].clip(0).sum())
             need = int(at[job])
@@ -112,11 +116,13 @@ class _Loop:
 def _decide(loop: _Loop, rule: str) -> None:
     if rule in _PUBLISHED:
         start, least, grows = _PUBLISHED[rule]
-        loop.first_come(start, least)
+        loop.reserving(lambda job: loop.arrival[job], start, least)
         if grows:
             loop.grow(lambda job: -loop.has[job] / loop.widths["maximum"][job])
         return
-    if rule == "first fit":
+    if rule == "by deadline":
+        loop.reserving(lambda job: loop.deadline[job], "minimum", "minimum")
+    elif rule == "first fit":
         loop.first_fit(lambda job: loop.arrival[job])
     else:  # by work and wait
         loop.first_fit(
@@ -183,6 +189,9 @@ def _rows() -> Iterator[tuple[str, str, float, float]]:
         yield from (("sum:response", "lublin", load, share) for share in _SHARES)
     for measure in ("sum:stretch", "max:stretch", "sum:tardiness", "sum:tardy"):
         yield from ((measure, "lublin", 1.0, share) for share in _SHARES)
+    for measure in ("sum:tardiness", "sum:tardy"):
+        for family in HPC_FAMILIES:
+            yield from ((measure, family, 1.0, share) for share in (0.0, 0.5))
 
 
 @section(
@@ -195,7 +204,9 @@ def _rows() -> Iterator[tuple[str, str, float, float]]:
     'width, first come, with a reservation. "at minimum", "at preferred" and "at maximum" do the same with '
     "malleable jobs, which shrink if others can then start, and grow from the common pool of "
     'free slots. "first fit" starts jobs by arrival wherever their minima fit, and "by work and wait" by '
-    "work / (1 + wait / 1 h)^2; both let jobs grow by what a slot saves of the time that is left. The rule "
+    'work / (1 + wait / 1 h)^2. For objectives with deadlines there is also "by deadline": jobs start by '
+    "deadline on their minima, with a reservation for the first that does not fit. All three let jobs grow "
+    "by what a slot saves of the time that is left. The rule "
     '"by work and wait" has the shorter mean where most jobs are rigid, and lets some of them wait up to '
     "three times as long as EASY does",
 )
@@ -214,6 +225,6 @@ def start_rows(quick: bool) -> Iterator[Row]:
                 rule, hpc_jobs(family, share, seed, load=load, count=count), measure
             ),
             ours=("start",),
-            rivals=(*_PUBLISHED, "first fit", "by work and wait"),
+            rivals=(*_PUBLISHED, "first fit", "by work and wait", *_DUE.get(measure, ())),
             seeds=seeds[:1] if quick else seeds,
         )

@@ -22,6 +22,9 @@ namespace malleable {
 namespace {
 
 constexpr double kSteepestLine = 1e200;  // largest slope for which levels are found
+// With start conditions, from this many jobs on: for fewer the exact level costs no time that
+// matters.
+constexpr std::size_t kManyWaiting = 1'000;
 
 // The latest starts of jobs for the deadlines of a level.
 MALLEABLE_VECTOR_CLONES
@@ -42,8 +45,8 @@ class LevelRule final : public KeyRule {
   LevelRule() : KeyRule({&slope_, &zero_}) {}
   void changed(const Scene& at, std::size_t row) override;
   bool applies(const Scene& at) const override {
-    return at.jobs.rows() >= kManyLevels && !at.starts && !(at.options.hysteresis > 0.0) &&
-           KeyRule::applies(at);
+    return at.jobs.rows() >= (at.starts ? kManyWaiting : kManyLevels) &&
+           !(at.options.hysteresis > 0.0) && KeyRule::applies(at);
   }
   bool decide(Scene& at) override;
   bool orders() const override { return false; }
@@ -53,7 +56,11 @@ class LevelRule final : public KeyRule {
   }
 
  private:
+  // The jobs that do not wait to start, closed up.
+  LinearLevel::Jobs started(const LinearLevel::Jobs& all, const Scene& at);
+
   std::vector<double> slope_, zero_;  // slope of the line, and the time at which it is 0
+  std::vector<double> started_[5];
   LinearLevel line_level_;
   double level_ = -kInfinity;  // last time
 };
@@ -71,11 +78,22 @@ void LevelRule::changed(const Scene& at, std::size_t row) {
   zero_[row] = due ? jobs.deadline[row] : kind == Kind::kCompletion ? 0.0 : jobs.arrival[row];
 }
 
+LinearLevel::Jobs LevelRule::started(const LinearLevel::Jobs& all, const Scene& at) {
+  for (auto& column : started_) column.clear();
+  const std::span<const double> from[] = {all.work, all.low, all.room, all.at, all.slope};
+  for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
+    if (at.waits(row)) continue;
+    for (std::size_t k = 0; k < std::size(from); ++k) started_[k].push_back(from[k][row]);
+  }
+  return {started_[0], started_[1], started_[2], started_[3], started_[4]};
+}
+
 bool LevelRule::decide(Scene& at) {
   const LinearLevel::Jobs jobs{at.jobs.work, at.jobs.low, at.jobs.room, zero_, slope_};
   // Tardiness is a line from 0 on, and 0 below.
   const double floor = at.jobs.count(Kind::kTardiness) > 0 ? 0.0 : -kInfinity;
-  const auto found = line_level_.find(jobs, at.capacity(), at.now, level_, floor);
+  const auto found =
+      line_level_.find(at.starts ? started(jobs, at) : jobs, at.capacity(), at.now, level_, floor);
   if (!found) return false;
   level_ = *found;
   starts_of_lines(jobs, level_, at.now, key_.data());

@@ -21,8 +21,11 @@ constexpr double kSlack = 3.0, kEndless = 200.0;
 constexpr double kOverdue = 1.4;
 // A stretch counts long waits of short jobs itself. Its mean would double with 1.
 constexpr double kStretchPatience = 5.0;
-// Apparent cost looks ahead by this many times the mean seconds of waiting jobs.
-constexpr double kAhead = 2.0;
+
+// For how many times D a job is patient.
+double waits_of(const Scene& at, bool sums) {
+  return !sums ? 0.0 : at.jobs.all(Kind::kStretch) ? kStretchPatience : 1.0;
+}
 
 bool by_arrival(const Scene& at) { return !at.flex() && at.options.policy != EpochPolicy::kHeSrpt; }
 
@@ -92,14 +95,13 @@ void Start::look(const Scene& at) {
     const double time = left(at, row) / own.least;
     seconds_[row] = time;
     if (runs(row)) (starts(at, row) ? minima_ : guaranteed_) += need;
+    mean_ += time / static_cast<double>(at.jobs.rows());
     if (!runs(row)) {
       ++waiting_;
-      mean_ += time;
       longest_ = std::max(longest_, ahead_[row]);
     }
     if (ahead_[row] >= 0.0) count_area(at, row);
   }
-  if (waiting_ > 0) mean_ /= static_cast<double>(waiting_);
 }
 
 // Takes in new rows. D_j of each (ahead_) is the time that all slots need for the work present
@@ -145,15 +147,40 @@ double Start::key(const Scene& at, std::size_t row, double wait) const {
   const double time = seconds_[row];
   const KindInfo& kind = info(jobs.kind[row]);
   if (!as_sum(at) && at.flex()) return -lateness_at(at, row, at.now + time);
-  double value = 1.0;
-  if (at.flex()) {
-    const double soonest = kind.steady ? time : left(at, row) / speed_[row].most;
-    value = stake(at, row, time, soonest, kAhead * mean_);
-  }
+  if (at.flex() && !kind.steady) return due_key(at, row);
+  const double value = at.flex() ? jobs.value_of_second(row) : 1.0;
   if (!(value > 0.0)) return kInfinity;
   // Its fourth power: with the third the longest wait is longer, with the fifth the mean.
   const double age = 1.0 + wait / std::max(longest_, kTiny);
   return time / (value * (age * age) * (age * age));
+}
+
+// Weighted modified due date (Kanet and Li 2004): the time until the end on the minimum, or until
+// the deadline if that is longer, over the penalty. A job that is late once counts by its slots,
+// too, and comes last if it cannot be on time; of SLA steps the one that comes first counts.
+double Start::due_key(const Scene& at, std::size_t row) const {
+  const JobTable& jobs = at.jobs;
+  const double value = jobs.value_of_second(row), time = seconds_[row];
+  const double soonest = left(at, row) / speed_[row].most;
+  const auto by = [&](double due, double penalty) {
+    return penalty > 0.0 ? std::max(time, due - at.now) / penalty : kInfinity;
+  };
+  const auto jump = [&](double due, double penalty) {
+    return at.now + soonest > due ? kInfinity : std::max(1.0, least(at, row)) * by(due, penalty);
+  };
+  if (jobs.kind[row] == Kind::kTardiness) return by(jobs.deadline[row], value);
+  if (!info(jobs.kind[row]).uses_sla) return jump(jobs.deadline[row], value);
+  double first = kInfinity, before = 0.0;
+  const SlaView::Steps steps = jobs.steps_of(row);
+  for (std::size_t k = 0; k < steps.time.size(); ++k) {
+    const double more = steps.penalty[k] - std::exchange(before, steps.penalty[k]);
+    first = std::min(first, jump(steps.time[k], value * more));
+  }
+  return first;
+}
+
+double Start::cost_of_second(const Scene& at, std::size_t row) const {
+  return stake(at, row, seconds_[row], left(at, row) / speed_[row].most, mean_);
 }
 
 // How a running job would use free slots, by the gain over its work left.
@@ -161,14 +188,14 @@ void Start::line_up_growth(const Scene& at, std::size_t row) {
   const double more = most(at, row) - least(at, row), work = at.jobs.work[row];
   if (!(more > 0.0 && work > 0.0)) return;
   const double faster = speed_[row].most - (least(at, row) > 0.0 ? speed_[row].least : 0.0);
-  line_.grow(at.jobs.value_of_second(row) * faster / (more * work), more);
+  line_.grow(cost_of_second(at, row) * faster / (more * work), more);
 }
 
 void Start::line_up(const Scene& at) {
   const double share = area_ > 0.0 ? shrinks_ / area_ : 0.0;
   const bool first_come = by_arrival(at), sums = as_sum(at) && !first_come;
-  const double waits = !sums ? 0.0 : at.jobs.all(Kind::kStretch) ? kStretchPatience : 1.0;
-  const double patience = waits * longest_ / std::max(1.0 / kEndless, 1.0 - kSlack * share);
+  const double patience =
+      waits_of(at, sums) * longest_ / std::max(1.0 / kEndless, 1.0 - kSlack * share);
   const bool steady = sums && at.jobs.all_steady();
   for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
     const double need = least(at, row), time = seconds_[row];
@@ -177,10 +204,13 @@ void Start::line_up(const Scene& at) {
       if (sums && waiting_ > 0) line_up_growth(at, row);
     } else if (need <= at.capacity()) {
       const double arrival = at.jobs.arrival[row], wait = at.now - arrival;
-      const double gain = at.jobs.value_of_second(row) / std::max(time, kTiny);
+      const double gain = cost_of_second(at, row) / std::max(time, kTiny);
       const bool overdue = steady && wait > kOverdue * patience;
       const double place = first_come ? arrival : overdue ? -wait : key(at, row, wait);
-      line_.wait({static_cast<Index>(row), wait >= patience, place, need, time, gain});
+      const bool patient = wait < patience;
+      const bool due = sums && !info(at.jobs.kind[row]).steady;
+      const bool reserves = !patient || (due && place < kInfinity);
+      line_.wait({static_cast<Index>(row), reserves, patient, place, need, time, gain});
     }
   }
 }

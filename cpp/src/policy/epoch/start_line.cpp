@@ -11,6 +11,12 @@ namespace {
 // 4 % longer if most jobs are malleable.
 constexpr double kWorth = 0.7;
 
+// After so many jobs that may not start any more, all such jobs are dropped at once.
+constexpr std::size_t kMostSkipped = 64;
+
+constexpr auto gains_more = [](const auto& a, const auto& b) {
+  return a.gain != b.gain ? a.gain > b.gain : a.slots < b.slots;
+};
 // Comparison for heaps whose top is the first job.
 constexpr auto later = [](const StartLine::Waiting& a, const StartLine::Waiting& b) {
   return a.key != b.key ? a.key > b.key : a.row > b.row;
@@ -24,35 +30,44 @@ void StartLine::clear() {
   growth_.clear();
 }
 
-// The steps of growth that gain most a slot, until they use the free slots.
-void StartLine::rank_growth(double free) {
-  const auto less = [](const Growth& a, const Growth& b) {
-    return a.gain != b.gain ? a.gain < b.gain : a.slots > b.slots;
-  };
-  ranked_.clear();
-  std::make_heap(growth_.begin(), growth_.end(), less);
-  double slots = 0.0, all = 0.0;
-  for (; slots < free && !growth_.empty(); growth_.pop_back()) {
-    std::pop_heap(growth_.begin(), growth_.end(), less);
-    const Growth& step = growth_.back();
-    all += step.gain * step.slots;
-    slots += step.slots;
-    ranked_.push_back({step.gain, slots, all});
+// Slots into which no job would grow are a step that gains nothing.
+void StartLine::choose_growth(double free) {
+  free_ = free;
+  auto from = growth_.begin(), to = growth_.end();
+  double used = 0.0;
+  while (from != to) {  // steps before `from` leave slots free, those up to `to` do not
+    const auto middle = from + (to - from) / 2;
+    std::nth_element(from, middle, to, gains_more);
+    double slots = used;
+    for (auto step = from; step <= middle; ++step) slots += step->slots;
+    if (slots < free) used = slots;
+    (slots < free ? from : to) = slots < free ? middle + 1 : middle;
   }
+  growth_.erase(from == growth_.end() ? from : from + 1, growth_.end());
+  if (from == growth_.end()) growth_.push_back({0.0, 0.0});
+  growth_.back().slots = free - used;
+  std::make_heap(growth_.begin(), growth_.end(), gains_more);
+  ranked_.assign(1, {0.0, 0.0, 0.0});
 }
 
-// The gain of growth by so many slots.
-double StartLine::grown(double slots) const {
-  const auto step = std::lower_bound(ranked_.begin(), ranked_.end(), slots,
-                                     [](const Growth& a, double s) { return a.slots < s; });
-  if (step == ranked_.end()) return ranked_.empty() ? 0.0 : ranked_.back().all;
+double StartLine::least_gain(double slots) {
+  for (; ranked_.back().slots < slots && !growth_.empty(); growth_.pop_back()) {
+    std::pop_heap(growth_.begin(), growth_.end(), gains_more);
+    const auto [gain, more] = growth_.back();
+    const Ranked& last = ranked_.back();
+    ranked_.push_back({gain, last.slots + more, last.all + gain * more});
+  }
+  const auto step = std::lower_bound(ranked_.begin(), ranked_.end() - 1, slots,
+                                     [](const Ranked& a, double s) { return a.slots < s; });
   return step->all - step->gain * (step->slots - slots);
 }
 
 // Once false, it stays false: slots only become fewer, and the remaining ones gain more.
-bool StartLine::may_start(const Waiting& job, double free) const {
+bool StartLine::may_start(const Waiting& job, double free) {
   if (job.need > free || (delays(job) && job.need > spare_)) return false;
-  return job.reserves || job.gain >= kWorth * (grown(free) - grown(free - job.need));
+  if (!job.patient) return true;
+  const double gone = free_ - free;
+  return job.gain >= kWorth * (least_gain(gone + job.need) - least_gain(gone));
 }
 
 void StartLine::reserve(double need, double free) {
@@ -85,14 +100,18 @@ void StartLine::sift(double free) {
 const std::vector<Index>& StartLine::start(double free) {
   started_.clear();
   reserved_ = false;
-  rank_growth(free);
+  std::size_t skipped = 0;
+  choose_growth(free);
   sift(free);
   while (free > 0.0 && !waiting_.empty()) {
     std::pop_heap(waiting_.begin(), waiting_.end(), later);
     const Waiting job = waiting_.back();
     waiting_.pop_back();
     if (!may_start(job, free)) {
-      if (!job.reserves || reserved_ || job.need <= free) continue;
+      if (!job.reserves || reserved_ || job.need <= free) {
+        if (++skipped % kMostSkipped == 0) sift(free);
+        continue;
+      }
       reserve(job.need, free);
       sift(free);
       continue;

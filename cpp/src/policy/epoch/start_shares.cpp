@@ -14,7 +14,7 @@ constexpr double kPartMoved = 1.0 / 32.0;
 constexpr double kPriceRise = 1.5;
 // So many steps are moved between jobs at one decision; the next one goes on. All take 36 ms where
 // 10,000 jobs have exponents, and no time that matters for fewer than 1,000 jobs.
-constexpr int kMostMoved = 1000;
+constexpr int kMostMoved = 500;
 // A job without a stake counts as this part of the mean stake.
 constexpr double kNoStake = 1e-9;
 // Jobs with deadlines look ahead by this many mean times to end.
@@ -89,6 +89,7 @@ void StartShares::look(const Scene& at, Index row) {
     own.id = jobs.id[row];
     own.low = low;
     own.most = most;
+    own.fastest = jobs.rate(row, own.most);
     own.rough = jobs.curved(row) && !concave(jobs.rates[row]);
   }
   own.slots = has;
@@ -140,8 +141,8 @@ void StartShares::weigh(const Scene& at) {
     value = jobs.value_of_second(row);
     if (!info(jobs.kind[row]).steady) {
       const bool jumps = jobs.kind[row] != Kind::kTardiness;
-      const double fastest = jumps ? jobs.rate(row, known_[row].most) : 1.0;
-      value = stake(at, row, left(row), jobs.work[row] / std::max(fastest, kTiny), ahead);
+      const double soonest = jobs.work[row] / std::max(known_[row].fastest, kTiny);
+      value = stake(at, row, left(row), soonest, ahead);
       if (jumps) value /= std::max(left(row), kTiny);
     }
     all += value;

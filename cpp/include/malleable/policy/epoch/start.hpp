@@ -10,15 +10,15 @@
 // (MinMode::kGuarantee: slots from arrival on) get the slots that the minima of started jobs leave.
 //
 // The order: by the seconds that a job takes on its minimum over its weight (sums, and maxima of
-// stretch), shorter for deadlines and SLA steps that come near and can still be met (apparent
-// cost); by penalties (other maxima); by arrival (policies that do not follow the objective). For
-// sums it ages by 1 / (1 + wait / D)^4. For each job j, D_j is the time that all slots would need
-// for the work present when it came; D is the longest D_j of the waiting jobs, and so about the
-// longest wait of first come, first served. Ageing alone lets wide jobs wait too long, because
-// narrow jobs fit before them. So for sums a job may have a reservation after a wait of D; later if
-// much of the work can shrink, because then slots are found anyway. If penalties rise with each
-// second, jobs that have waited 1.4 times as long go first, the oldest before the others, with a
-// reservation. In the other orders a job may have a reservation at once.
+// stretch); for deadlines and SLA steps by the later of its end and the deadline (due_key); by
+// penalties (other maxima); by arrival (policies that do not follow the objective). If penalties
+// rise with each second, it ages by 1 / (1 + wait / D)^4. For each job j, D_j is the time that all
+// slots would need for the work present when it came; D is the longest D_j of the waiting jobs, and
+// so about the longest wait of first come, first served. Ageing alone lets wide jobs wait too long,
+// because narrow jobs fit before them. So such a job may have a reservation after a wait of D;
+// later if much of the work can shrink, because then slots are found anyway. Jobs that have waited
+// 1.4 times as long go first, the oldest before the others, with a reservation. In the other orders
+// a job may have a reservation at once, unless it has nothing to gain.
 //
 // O(J); O(J log J) if many jobs start at once.
 #pragma once
@@ -77,6 +77,10 @@ class Start {
   void line_up_growth(const Scene& at, std::size_t row);
   // The place in the order of starting; the least is first.
   double key(const Scene& at, std::size_t row, double wait) const;
+  // The same for penalties that rise at deadlines or SLA steps.
+  double due_key(const Scene& at, std::size_t row) const;
+  // What each second until its end costs, if it runs on its minimum.
+  double cost_of_second(const Scene& at, std::size_t row) const;
   // Scales guarantees to the slots that the minima of started jobs leave.
   void scale_guarantees(const Scene& at);
   // Gives jobs that start now their preferred slots, while some are free.
@@ -92,7 +96,7 @@ class Start {
   std::int64_t turns_ = 0;
   std::vector<std::int64_t> oversized_;
   std::vector<Speed> speed_;
-  // Sums of one decision, on minima; for waiting jobs the mean seconds, D, the count.
+  // Sums of one decision, on minima; the mean seconds of all jobs; D and count of waiting jobs.
   double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0;
   double mean_ = 0.0, longest_ = 0.0;
   std::size_t waiting_ = 0;

@@ -1,13 +1,12 @@
 // Which of the waiting jobs start now, each on its minimum; running jobs count with their minima.
 //
 // Jobs start in the order of their keys if their minima fit. The first job that does not fit and
-// has waited long enough gets a reservation: at the earliest time by which enough running jobs will
+// may have a reservation gets one: at the earliest time by which enough running jobs will
 // have ended, if all stay on their minima. A later job may still start if it ends by then, or uses
-// slots that are spare even then. A job that has not waited long enough starts only if it is worth
-// the slots that it takes from jobs that would grow: if it saves at least a part, kWorth, of what
-// these save. So a start, which cannot be undone, does not stop jobs that end soon from growing.
-// O(n) to line up, O(log n) for each job that is looked at after that, until no slot is free.
-// Allocates nothing once warm.
+// slots that are spare even then. A patient job starts only if it is worth the slots that it takes
+// from jobs that would grow: if it saves at least a part, kWorth, of what these save. So a start,
+// which cannot be undone, does not stop jobs that end soon from growing. O(n) to line up, O(log n)
+// for each job that is looked at after that, until no slot is free. Allocates nothing once warm.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,8 @@ class StartLine {
  public:
   struct Waiting {
     Index row;
-    bool reserves;   // it has waited long enough
+    bool reserves;   // it may have a reservation
+    bool patient;    // it starts only if it is worth the slots
     double key;      // the least is first
     double need;     // slots
     double seconds;  // until its end on these slots
@@ -36,14 +36,17 @@ class StartLine {
   void wait(const Waiting& job) { waiting_.push_back(job); }
   void run(const Running& job) { running_.push_back(job); }
   // A running job would grow by so many slots, each of which gains so much a second.
-  void grow(double gain, double slots) { growth_.push_back({gain, slots, 0.0}); }
+  void grow(double gain, double slots) { growth_.push_back({gain, slots}); }
   // The rows that start, in order.
   const std::vector<Index>& start(double free);
 
  private:
-  // Slots that a running job would grow by, and what each of them gains a second. Once ranked:
-  // slots and gain of this step and the better ones.
+  // Slots that a running job would grow by, and what each of them gains a second.
   struct Growth {
+    double gain, slots;
+  };
+  // A step of growth, and slots and gain of all steps up to it.
+  struct Ranked {
     double gain, slots, all;
   };
 
@@ -51,11 +54,11 @@ class StartLine {
   bool delays(const Waiting& job) const {
     return reserved_ && job.seconds > until_ * (1.0 + kAmple);
   }
-  // Sorts the steps of growth by gain, as far as they use the free slots.
-  void rank_growth(double free);
-  // The gain of growth by so many slots.
-  double grown(double slots) const;
-  bool may_start(const Waiting& job, double free) const;
+  // Keeps the steps of growth that gain most, as far as they use the free slots.
+  void choose_growth(double free);
+  // The gain of the least of these slots, so many of them.
+  double least_gain(double slots);
+  bool may_start(const Waiting& job, double free);
   // Reserves slots for a job at the earliest time at which it fits.
   void reserve(double need, double free);
   // Drops jobs that may not start, except the first one that may have a reservation.
@@ -63,7 +66,9 @@ class StartLine {
 
   std::vector<Waiting> waiting_;
   std::vector<Running> running_;
-  std::vector<Growth> growth_, ranked_;
+  std::vector<Growth> growth_;  // a heap; the least gain is first
+  std::vector<Ranked> ranked_;  // steps that have left the heap
+  double free_ = 0.0;           // slots at first
   std::vector<Index> started_;
   bool reserved_ = false;
   double until_ = 0.0, spare_ = 0.0;  // time of the reservation, and the slots that are spare then

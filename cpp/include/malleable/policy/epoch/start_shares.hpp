@@ -48,7 +48,8 @@ class StartShares {
     std::int64_t id = -1;
     double slots = 0.0, low = 0.0, most = 0.0;
     double rate = 0.0, up = 0.0, down = 0.0, more = 0.0, less = 0.0;
-    bool rough = false;  // its table is not concave
+    double fastest = 0.0;  // rate on `most`
+    bool rough = false;    // its table is not concave
   };
   struct Move {
     double gain, slots;  // a job on `slots` slots
