@@ -46,6 +46,9 @@ void FlowTable::add(Additions&& added, bool custom, double now) {
                                           flows.deadline[j], flows.original[j], added.kind_of(j)});
     flow.set_steps(flows.sla.of(j));
     flow.jobs.reserve(end - begin);
+    flow.topological.reserve(end - begin);
+    flow.parent.reserve(
+        static_cast<std::size_t>(flows.parent_offset[end] - flows.parent_offset[begin]));
     for (std::size_t i = begin; i < end; ++i) {
       const auto first = static_cast<Index>(flow.parent.size());
       for (std::int64_t e = flows.parent_offset[i]; e < flows.parent_offset[i + 1]; ++e) {
