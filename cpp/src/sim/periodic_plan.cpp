@@ -17,6 +17,13 @@ constexpr double kExactPlan = 3e7, kExactValue = 2e5;
 // With fewer jobs the better bound is as quick.
 constexpr std::size_t kFewJobs = 1000;
 
+Epoch copied(Epoch& epoch) {
+  Epoch copy = Epoch::blank();
+  load_state(Epoch::kName, save_state(Epoch::kName, epoch), copy);
+  copy.set_penalty(epoch.penalty());
+  return copy;
+}
+
 // The schedule of a loop as a plan. `ended`: ends of jobs without work.
 Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const double> ended,
              const Penalties& penalties, double now, bool quick) {
@@ -57,24 +64,36 @@ Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const dou
 
 Plan plan_periodic(Epoch epoch, const JobsView& jobs, const Penalties& penalties,
                    std::span<const Kind> kinds, double now, const std::function<void()>& poll) {
-  const double period = epoch.options().period;
+  const EpochOptions options = epoch.options();
+  const double period = options.period;
   Planner::check(jobs, penalties, epoch.slots(), now);
   Epoch::check_clock(now, period);
-  epoch.expect_none();
-  PeriodicLoop loop(std::move(epoch),
-                    {.period = period, .start = now, .pieces = true, .exact = kExactPlan});
-  loop.set_poll(poll);
-  loop.feed(jobs, {}, kinds);
-  loop.advance(kInfinity);
-  return plan_of(loop, jobs, jobs.arrival, penalties, now, /*quick=*/false);
+  const auto looped = [&](Epoch asked) {
+    PeriodicLoop loop(std::move(asked),
+                      {.period = period, .start = now, .pieces = true, .exact = kExactPlan});
+    loop.set_poll(poll);
+    loop.feed(jobs, {}, kinds);
+    loop.advance(kInfinity);
+    return loop;
+  };
+  const auto value = [&](const PeriodicLoop& loop) {
+    return evaluate(penalties, options.aggregate, loop.completion());
+  };
+  PeriodicLoop best = looped(copied(epoch));
+  // Only prices of slot-periods depend on jobs to come.
+  if (period > 0.0 && options.policy == EpochPolicy::kFlex &&
+      options.aggregate == Aggregate::kSum) {
+    epoch.expect_none();
+    PeriodicLoop alone = looped(std::move(epoch));
+    if (value(alone) < value(best)) best = std::move(alone);
+  }
+  return plan_of(best, jobs, jobs.arrival, penalties, now, /*quick=*/false);
 }
 
 std::optional<Plan> plan_decided(Epoch& epoch, bool detail, const std::function<void()>& poll) {
   if (!epoch.looped()) return epoch.plan(detail);
   if (!detail && epoch.size() > kMostAssessed) return std::nullopt;
-  Epoch copy = Epoch::blank();
-  load_state(Epoch::kName, save_state(Epoch::kName, epoch), copy);
-  copy.set_penalty(epoch.penalty());
+  Epoch copy = copied(epoch);
   copy.know_sizes();
   const double now = epoch.now();
   PeriodicLoop loop(std::move(copy), {.period = epoch.period(),

@@ -19,9 +19,10 @@
 
 namespace malleable {
 
-// The plan of these jobs by an epoch without jobs. All must have arrived; FieldError otherwise.
-// `penalties` and `kinds` (one for all, or one each) are those of `jobs`. `poll` is called every
-// few thousand calls, and may throw.
+// The plan of these jobs by an epoch without jobs; for sums of penalties the better one of two,
+// that of an epoch that expects jobs to come and that of one that expects none. All must have
+// arrived; FieldError otherwise. `penalties` and `kinds` (one for all, or one each) are those of
+// `jobs`. `poll` is called every few thousand calls, and may throw.
 Plan plan_periodic(Epoch epoch, const JobsView& jobs, const Penalties& penalties,
                    std::span<const Kind> kinds, double now,
                    const std::function<void()>& poll = nullptr);
