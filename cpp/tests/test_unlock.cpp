@@ -1,4 +1,4 @@
-// Unlock: planned maps that unlock more reduce work than maps are left, then jobs by work left.
+// Unlock: planned maps that unlock at least twice the reduce work, then jobs by work left.
 #include "malleable/policy/unlock.hpp"
 #include "slotted_instances.hpp"
 
@@ -13,7 +13,7 @@ class NaiveUnlock final : public NaiveVirtual {
     const auto order = by(jobs, [](const SlottedJob& job) { return job.left(); });
     for (const Index row : order) {
       const SlottedJob& job = jobs[row];
-      if (job.map_left <= job.reduce_left) give(jobs, row, planned(job), idle);
+      if (2.0 * job.map_left <= job.reduce_left) give(jobs, row, planned(job), idle);
     }
     for (const Index row : order) give(jobs, row, jobs[row].maps + jobs[row].ready, idle);
     hand_over(jobs, grants);

@@ -113,7 +113,7 @@ def simulate(table, machines, policy, preemptive, estimates=None, most_steps=10*
                     give(job, job.maps)
         elif policy == "unlock":
             for job in order:
-                if mapping[job] and job.maps <= now.left[job]:
+                if mapping[job] and 2 * job.maps <= now.left[job]:
                     give(job, served.get(job, (0, 0))[0])
             for job in order:
                 give(job, limit[job])

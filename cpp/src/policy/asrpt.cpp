@@ -50,7 +50,7 @@ std::int64_t PlannedMaps::grant(std::span<const SlottedJob> jobs, std::int64_t m
     const SlottedJob& job = jobs[served.tag];
     // the cluster is ahead of the virtual schedule
     if (job.sequence != served.sequence || job.maps == 0) continue;
-    if (unlocking && job.map_left > job.reduce_left) continue;
+    if (unlocking && 2.0 * job.map_left > job.reduce_left) continue;
     const std::int64_t tasks = std::min(job.maps, tasks_for(served.map));
     if (tasks == 0) continue;  // only rounding is left
     planned_.push_back({job.left(), job.sequence, tasks, served.tag});

@@ -4,8 +4,8 @@
 
 namespace malleable {
 
-// Maps as a virtual SRPT plans them, if they unlock at least as much reduce work as map work is
-// left; then jobs by the least work left.
+// Maps as a virtual SRPT plans them, if they unlock at least twice as much reduce work; then jobs
+// by the least work left.
 void Unlock::update(std::span<const SlottedJob> jobs, Index row) {
   const SlottedJob& job = jobs[row];
   if (job.maps + job.ready > 0) {

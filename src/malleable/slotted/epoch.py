@@ -65,7 +65,7 @@ class SlottedEpoch(BaseEpoch):
         ``srpt`` and ``lrpt``: the job with the least or most work left goes first. ``fifo``: the oldest job.
         ``fair``: equal shares. ``asrpt``: first the map tasks that a virtual SRPT runs in this step (see
         Notes), then reduce tasks, then other map tasks. ``unlock``: as ``asrpt``, but these map tasks go
-        first only if at least as much reduce work can start after them.
+        first only if at least twice as much reduce work can start after them.
     step_seconds : float
         Length of a step [s]: about as long as a map task takes.
     period : float

@@ -36,8 +36,8 @@ class PlannedMaps : public SlottedPolicy {
 
  protected:
   // Moves the virtual schedule on by one step if it is `fresh` and appends grants for its map
-  // tasks, by work left; with `unlocking` only for jobs with at least as much reduce as map work
-  // left. Returns the machines that stay idle.
+  // tasks, by work left; with `unlocking` only for jobs with at least twice as much reduce as map
+  // work left. Returns the machines that stay idle.
   std::int64_t grant(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                      bool fresh, bool unlocking, std::vector<SlottedGrant>& grants);
 

@@ -5,8 +5,8 @@
 // compared with its reduce work, this fills the next step with reduce work; otherwise it delays
 // jobs that could end now. Here
 //   1  a task that runs and may not be interrupted keeps its machine
-//   2  map tasks that the virtual SRPT runs in this step, of jobs with no more map than reduce work
-//      left: a machine spent here unlocks at least one unit of reduce work
+//   2  map tasks that the virtual SRPT runs in this step, of jobs with at least twice as much
+//      reduce as map work left: a machine spent here unlocks at least two units of reduce work
 //   3  everything else that may start, map or reduce, by the job's work left, ties to the earlier
 // Not from a paper; docs/internals/models.md has the comparison and other variants. Same cost as
 // ASRPT.
