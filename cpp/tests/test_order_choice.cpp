@@ -10,7 +10,7 @@ OrderChoice choice;  // one for all: a run must leave nothing behind
 
 Order chosen(const Problem& problem, const Penalties& penalties) {
   Order order(problem.size());
-  choice.run(problem, penalties, order);
+  choice.run(problem, penalties, kSpread, order);
   return order;
 }
 

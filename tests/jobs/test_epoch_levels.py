@@ -96,6 +96,13 @@ def test_jobs_that_may_use_all_slots_go_by_deadline():
     assert epoch.decide(0.0).slots.tolist() == [0, 64]
 
 
+def test_a_job_of_half_the_slots_goes_almost_by_latest_start():
+    """It starts at 20 s at the latest, plus an eighth of its 20 s; the wide job is due later, at 25 s."""
+    epoch = mb.Epoch(64, "max:tardiness")
+    epoch.add([640.0, 64.0], max_slots=[32, 64], deadline=[40.0, 25.0])
+    assert epoch.decide(0.0).slots.tolist() == [32, 32]
+
+
 def test_slots_stay_right_until_a_job_ends_where_they_can():
     """By latest start alone the long job would begin, and the short one wait for its end."""
     epoch = mb.Epoch(1, "max:lateness")

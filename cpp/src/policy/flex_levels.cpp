@@ -68,15 +68,17 @@ bool Flex::starts_by(const Problem& problem, double end) const {
   return false;
 }
 
-// Orders by latest start plus the time of the job on all slots: the fewer slots a job may use, the
-// earlier it goes. If all jobs may use all slots, this is the order of deadlines, which stays best
-// for any jobs that come later. Returns whether its first slots stay right until something ends; of
-// many jobs it says no.
+// Orders by latest start plus a part of the time that the job takes on its maximum of slots: the
+// cube of that maximum over all slots. A job that may use all slots goes by its deadline, which
+// stays best for any jobs that come later, and a narrow one by its latest start, because it cannot
+// catch up. Returns whether the first slots stay right until something ends; of many jobs it says
+// no.
 bool Flex::patient_order(const Problem& problem, std::span<Index> order) {
   if (problem.size() > kFewHeld) return false;
   key_.resize(problem.size());
   for (std::size_t j = 0; j < problem.size(); ++j) {
-    key_[j] = start_[j] + problem.work[j] / problem.slots;
+    const double part = problem.high[j] / problem.slots;
+    key_[j] = start_[j] + problem.work[j] / problem.slots * part * part;
   }
   orders_.by_due(problem, key_, order);
   const double end = first_layer(problem, order, begin_);

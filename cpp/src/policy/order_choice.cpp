@@ -11,20 +11,17 @@
 namespace malleable {
 namespace {
 
-// Terms: spread is by how much ends are uncertain; A (`beside`) is a part of the time of all work
-// on all slots: a job whose time alone is long next to A cannot catch up later, so it goes earlier;
-// patience is the span of time that counts as soon. A gang runs on at least its
-// minimum, or not at all.
+// Terms: A (`beside`) is a part of the time of all work on all slots: a job whose time alone is
+// long next to A cannot catch up later, so it goes earlier; patience is the span of time that
+// counts as soon. A gang runs on at least its minimum, or not at all.
 
-// as a part of the time of the median job on all slots
-constexpr double kSpread = 0.5;
 constexpr double kBeside[] = {0.25, 0.5, 1.0, 2.0};  // A, as parts of the time of all work
 constexpr double kMiddle = 0.5;                      // the part used together with patiences
 constexpr double kPatiences[] = {0.5, 2.0};          // in times of the median and the mean job
 
 }  // namespace
 
-void OrderChoice::study(const Problem& problem, const Penalties& penalties) {
+void OrderChoice::study(const Problem& problem, const Penalties& penalties, double spread) {
   const std::size_t n = problem.size();
   problem_ = &problem;
   all_ = sum_of(problem.work) / problem.slots;
@@ -37,7 +34,8 @@ void OrderChoice::study(const Problem& problem, const Penalties& penalties) {
   }
   const auto middle = middle_.begin() + static_cast<std::ptrdiff_t>(middle_.size() / 2);
   std::nth_element(middle_.begin(), middle, middle_.end());
-  spread_ = std::max(middle_.empty() ? 0.0 : kSpread * *middle / problem.slots, kTiny);
+  median_ = middle_.empty() ? 0.0 : *middle / problem.slots;
+  spread_ = std::max(spread * median_, kTiny);
   // The mean width of gangs, as a part of all slots and weighted by work: little work may run
   // beside wide gangs. From a third of the slots on, gangs go by their time alone.
   double width = 0.0;
@@ -154,16 +152,16 @@ void OrderChoice::consider_area(const Penalties& penalties) {
 }
 
 // Tries all orders and writes the best; returns its name.
-const char* OrderChoice::run(const Problem& problem, const Penalties& penalties,
+const char* OrderChoice::run(const Problem& problem, const Penalties& penalties, double spread,
                              std::span<Index> order) {
   const std::size_t n = problem.size();
-  study(problem, penalties);
-  const double middle = spread_ / kSpread, mean = std::max(all_ / static_cast<double>(n), kTiny);
+  study(problem, penalties, spread);
+  const double mean = std::max(all_ / static_cast<double>(n), kTiny);
   if (penalties.linear()) {
     consider_costs(penalties, mean);
     if (!problem.gang) consider_area(penalties);
   } else {
-    for (const double time : {middle, mean}) {
+    for (const double time : {std::max(median_, kTiny), mean}) {
       for (const double part : kPatiences) consider_costs(penalties, part * time);
     }
     consider_costs(penalties, std::max(all_, kTiny));

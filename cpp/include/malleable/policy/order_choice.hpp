@@ -17,7 +17,7 @@
 // slots, and nearer to work the narrower they all are. O(J log J) for each of up to thirteen
 // orders.
 //
-// Orders and spread were chosen with benchmarks/rivals, section events.
+// Orders and spread were chosen with benchmarks/rivals, sections events and cluster-late.
 #pragma once
 
 #include <span>
@@ -31,15 +31,20 @@
 
 namespace malleable {
 
+// `spread`, as a part of the time of the median job on all slots; with whole tasks, which keep
+// their slots until they end.
+inline constexpr double kSpread = 0.1, kTaskSpread = 2.0;
+
 class OrderChoice {
  public:
   // Fills `order` with the best order, and returns its name. Penalties must be finite, and lines
   // with jumps.
-  const char* run(const Problem& problem, const Penalties& penalties, std::span<Index> order);
+  const char* run(const Problem& problem, const Penalties& penalties, double spread,
+                  std::span<Index> order);
 
  private:
   // Computes what all orders need.
-  void study(const Problem& problem, const Penalties& penalties);
+  void study(const Problem& problem, const Penalties& penalties, double spread);
   void make_keys(const Penalties& penalties, double patience, double beside, double width_power);
   // The rate at which the job loses soon: slopes, and steps in reach (`patience`).
   double rate(const Penalties& penalties, std::size_t j, double patience) const;
@@ -55,10 +60,11 @@ class OrderChoice {
   void consider_area(const Penalties& penalties);
 
   const Problem* problem_ = nullptr;
-  double all_ = 0.0, spread_ = 0.0;  // [s] time of all work on all slots
-  double width_power_ = 0.0;         // largest power for gangs
-  double least_ = 0.0;               // cost of the best order
-  const char* best_ = nullptr;       // name of the best order
+  // [s] time of all work, and of the median job, on all slots
+  double all_ = 0.0, median_ = 0.0, spread_ = 0.0;
+  double width_power_ = 0.0;    // largest power for gangs
+  double least_ = 0.0;          // cost of the best order
+  const char* best_ = nullptr;  // name of the best order
   // By job: seconds alone at its maximum; key; earliest completion; workspace of study() and of the
   // penalties paid by then.
   std::vector<double> alone_, key_, earliest_, middle_, paid_;

@@ -54,17 +54,23 @@ bool InstanceRule::know_order(const Scene& at) {
 }
 
 // While no jobs have come since the first decision, searches for a plan. As long as the jobs are
-// the same, the next search begins with its order and is shorter. The more jobs there are, the
-// fewer candidates it tries, so that a decision takes some milliseconds.
+// the same, the next search begins with its order and is shorter. For lines a candidate takes about
+// a microsecond, so that the plan is that of FLEX; for other penalties and gangs it takes ten times
+// as long and more, so that the more jobs there are, the fewer candidates are tried.
 void InstanceRule::try_orders(const Scene& at) {
-  constexpr std::uint64_t kFullSearch = 40;  // jobs
+  constexpr std::uint64_t kFullSearch = 80, kNextSearch = 40;  // jobs
   if (at.options.stable || at.coming.expected() > 0.0) {
-    choice_.run(of.problem, of.penalties, order);
+    choice_.run(of.problem, of.penalties, at.options.stable ? kTaskSpread : kSpread, order);
     return;
   }
-  const std::uint64_t n = std::max<std::uint64_t>(order.size(), kFullSearch);
-  const std::uint64_t full = kDefaultEffort * kFullSearch * kFullSearch / (n * n);
-  const std::uint64_t effort = know_order(at) ? full / 8 : full;
+  const std::uint64_t n = std::max<std::uint64_t>(order.size(), 1);
+  std::uint64_t effort = kDefaultEffort;
+  if (know_order(at)) {
+    const std::uint64_t many = std::max(n, kNextSearch);
+    effort = effort * kNextSearch * kNextSearch / (many * many) / 8;
+  } else if (at.gang() || !of.penalties.linear()) {
+    effort = effort * kFullSearch / std::max(n, kFullSearch);
+  }
   planned_.emplace();
   flex_.plan(of.problem, of.penalties, Aggregate::kSum, {effort, kInfinity, {}, known_}, *planned_);
   order = planned_->order;
