@@ -133,3 +133,16 @@ def test_unknown_sizes():
 def test_wrong_input(call, says):
     with pytest.raises(ValueError, match=says):
         call()
+
+
+def test_jobs_of_which_the_same_is_guessed_do_not_take_turns():
+    # The second job is stopped when it has done more than the first one, not when it has caught up.
+    epoch = mb.Epoch(1, sizes="unknown")
+    epoch.add([1.0], restart=30.0)
+    for now in range(0, 960, 60):
+        epoch.decide(now)
+    epoch.add([1.0], restart=30.0, arrival=960.0)
+    stopped = next(
+        now for now in range(1020, 4000, 60) if epoch.decide(now).slots.tolist() == [1, 0]
+    )
+    assert 2000 < stopped < 2200

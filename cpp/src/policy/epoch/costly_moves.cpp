@@ -69,15 +69,17 @@ void CostlyMoves::list_moves(const Scene& at) {
     if (from == to) continue;
     const auto row = static_cast<Index>(r);
     const double value = jobs.value_of_second(r);
+    const double wait =
+        at.options.unknown && to > from ? std::min(first_end, seconds(at, r, to)) : 0.0;
     if (from == 0) {
-      takers_.push_back({row, to, value * first_end});
+      takers_.push_back({row, to, value * first_end, wait});
     } else if (to == 0) {
-      givers_.push_back({row, from, loss(at, r, 0, from)});
+      givers_.push_back({row, from, loss(at, r, 0, from), 0.0, value});
     } else {
       const double part = static_cast<double>(to - from) / static_cast<double>(std::max(from, to));
       const double gain =
           kBend * value * part * part * seconds(at, r, from) - loss(at, r, from, to);
-      if (to > from) takers_.push_back({row, to - from, gain});
+      if (to > from) takers_.push_back({row, to - from, gain, wait});
       if (to < from) givers_.push_back({row, from - to, -gain});
     }
   }
@@ -89,12 +91,12 @@ void CostlyMoves::list_moves(const Scene& at) {
 
 // Takes slots from the jobs that lose least until so many are free, if that costs less than the
 // gain.
-bool CostlyMoves::give_way(double gain, std::int64_t needed) {
+bool CostlyMoves::give_way(double gain, std::int64_t needed, double wait) {
   double loss = 0.0;
   std::int64_t free = free_;
   std::size_t next = given_way_;
   for (; free < needed && next < givers_.size(); ++next) {
-    loss += givers_[next].gain;
+    loss += givers_[next].gain + givers_[next].each_second * wait;
     free += givers_[next].slots;
   }
   if (free < needed || (next > given_way_ && !(gain > loss))) return false;
@@ -108,7 +110,7 @@ bool CostlyMoves::give_way(double gain, std::int64_t needed) {
 
 void CostlyMoves::take(const Scene& at, const Move& taker) {
   std::int64_t slots = 0;
-  if (taker.gain > 0.0 && give_way(taker.gain, taker.slots)) {
+  if (taker.gain > 0.0 && give_way(taker.gain, taker.slots, taker.wait)) {
     slots = taker.slots;
   } else if (held_[taker.row] == 0 && !at.gang()) {
     slots = std::min(taker.slots, free_);
@@ -136,7 +138,7 @@ void CostlyMoves::settle(Scene& at) {
   wanted_.assign(at.grants.given().begin(), at.grants.given().end());
   if (wanted_ == held_) return;
   list_moves(at);
-  give_way(kInfinity, 0);
+  give_way(kInfinity, 0, 0.0);
   for (const Move& taker : takers_) take(at, taker);
   fill(at);
   at.grants.give_all([&](std::size_t row) { return slots_[row]; });

@@ -8,8 +8,10 @@
 // slots, and more if jobs keep coming. So the dearer a change and the sooner a job ends, the
 // farther its slots may be from its best slots. Jobs that want more slots then get them, the
 // largest gain per slot first, if the gain is more than the smallest loss of other jobs that can
-// give them. All other jobs keep their slots, except that a change is made at any cost if the job
-// has no work left, or holds more than its maximum or less than its minimum.
+// give them. If sizes are unknown, a job that loses all slots also waits: until some job ends, or
+// the job that takes them, if that is sooner. So jobs of which the same is guessed do not take
+// turns. All other jobs keep their slots, except that a change is made at any cost if the job has
+// no work left, or holds more than its maximum or less than its minimum.
 //
 // A second counts by the weight of its job (stretch: over its size), for every objective. O(J log
 // J) for the J jobs whose slots change; no work while all changes are free.
@@ -36,6 +38,9 @@ class CostlyMoves {
     Index row;
     std::int64_t slots;  // that change hands
     double gain;         // of the job that takes them; the loss of a job that gives them
+    // Seconds that a job must wait that gives all of its slots to this one; and what each second of
+    // waiting costs the job that gives.
+    double wait = 0.0, each_second = 0.0;
     double each() const { return gain / static_cast<double>(slots); }
   };
   // The seconds until the job ends, its restart included, with so many slots from now on.
@@ -47,7 +52,7 @@ class CostlyMoves {
   // Lists the jobs that want more slots (takers_) and the jobs that want fewer (givers_).
   void list_moves(const Scene& at);
   // Takes slots from givers until so many are free; false if they would lose more than `gain`.
-  bool give_way(double gain, std::int64_t needed);
+  bool give_way(double gain, std::int64_t needed, double wait);
   // Gives a taker its slots if that pays.
   void take(const Scene& at, const Move& taker);
   // Gives free slots to jobs that then end earlier.
