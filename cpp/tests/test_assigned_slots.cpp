@@ -45,9 +45,9 @@ TEST(whoever_holds_or_assigned_slots_is_named_once) {
       }
       held.begin();
       for (const Index row : first) {
-        if (!held.named(row)) tell(row, now[row], held.name(row, now[row]));
+        if (!held.is_set(row)) tell(row, now[row], held.set(row, now[row]));
       }
-      held.name_rest([&](Index row) { return now[row]; }, tell);
+      held.set_rest([&](Index row) { return now[row]; }, tell);
       const std::array<std::int64_t, 2> none = {0, 0};
       const std::set<Index> asked(first.begin(), first.end());
       for (Index row = 0; row < rows; ++row) {

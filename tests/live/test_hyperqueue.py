@@ -245,7 +245,8 @@ def test_a_command_that_straggles(server, tmp_path, monkeypatch):
     where = ["--engine", f"hyperqueue:{server}"]
     assert main(["run", "jobs.toml", "--slots", "4", *where, "--json", "run.json"]) == 0
     (job,) = json.loads((tmp_path / "run.json").read_text())["jobs"]
-    assert (job["done"], job["backups_won"]) == (4, 1)
+    assert job["done"] == 4
+    assert job["backups_won"] >= 1  # on a busy machine other tasks may seem to straggle, too
 
 
 def children(pid):

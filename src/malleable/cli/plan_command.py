@@ -47,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--budget S", "flex: stop the search after this time [s] (default: none)", float)
     add("--period S", "jobs: decide every S seconds, and keep the slots in between", float, 0.0)
     told = "begin the plan at this time, with the jobs that have arrived by then (default: 0; for a trace its"
-    told += " last arrival); FILE may say what work is left of them, or else it is all"
+    told += " last arrival); if FILE does not say what work is left, each job has all of its work"
     add("--at SECONDS", told, float)
     reading_arguments(parser)
     told = "minimum of a job: slots that it always has, a gang: at least this many slots, or none, or a start:"
