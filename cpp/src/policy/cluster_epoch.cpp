@@ -317,7 +317,8 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
   share.epoch.update(ids_, {{}, {}, {}, low, {}});
 }
 
-ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, Index job) const {
+ClusterEpoch::Placed ClusterEpoch::entry_by_size(const ClusterState& state, int pool,
+                                                 Index job) const {
   const ClusterState::Demand demand = state.demand(job, pool);
   return {key(state, job, pool),
           static_cast<double>(least(demand, state, job, pool)),
@@ -338,7 +339,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
     EpochJob& own = epoch_job(pool, row.job);
     if (own.placed != row.stamp) return Place::kGone;
     if (!std::exchange(own.stale, false)) return Place::kSame;
-    const double before = std::exchange(row, place(state, pool, row.job)).key;
+    const double before = std::exchange(row, entry_by_size(state, pool, row.job)).key;
     return row.key == before ? Place::kSame : Place::kOther;
   });
   for (const std::int64_t id : share.epoch.ids()) {
@@ -347,7 +348,7 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
     if (own.placed != kAbsent) continue;
     own.placed = stamps_++;
     own.stale = false;
-    order.add(place(state, pool, job));
+    order.add(entry_by_size(state, pool, job));
   }
   order.settle();
   const std::span<Placed> rows = order.entries();

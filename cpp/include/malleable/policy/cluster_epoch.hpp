@@ -167,7 +167,7 @@ class ClusterEpoch final : public ClusterPolicy {
   // Decides one share, and writes the targets.
   void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);
 
-  Placed place(const ClusterState& state, int pool, Index job) const;
+  Placed entry_by_size(const ClusterState& state, int pool, Index job) const;
   const EpochJob& epoch_job(int pool, Index job) const { return pools_[pool].jobs[job]; }
   EpochJob& epoch_job(int pool, Index job) { return pools_[pool].jobs[job]; }
 

@@ -20,12 +20,13 @@ constexpr std::size_t kSteady = 32;
 }  // namespace
 
 double put_first(std::span<const QueuedJob> queue, std::span<Index> order, double now) {
-  const auto rest = std::ranges::stable_partition(
-      order, [&](Index place) { return queue[place].overdue <= now; });
-  std::sort(order.begin(), rest.begin(),
-            [&](Index a, Index b) { return queue[a].rank < queue[b].rank; });
+  const auto rest = std::stable_partition(order.begin(), order.end(),
+                                          [&](Index place) { return queue[place].overdue <= now; });
+  std::sort(order.begin(), rest, [&](Index a, Index b) { return queue[a].rank < queue[b].rank; });
   double next = kInfinity;
-  for (const Index place : rest) next = std::min(next, queue[place].overdue);
+  for (auto place = rest; place != order.end(); ++place) {
+    next = std::min(next, queue[*place].overdue);
+  }
   return next;
 }
 
