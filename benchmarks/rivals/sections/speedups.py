@@ -114,8 +114,9 @@ _UNKNOWN = (*(rule for rule in _ROUNDS if rule.startswith("Tiresias")), "FAIR")
 
 @section(
     "rounds",
-    "Training jobs on 64 GPUs are looked at once a minute, and a job whose number of GPUs changes does nothing "
-    "for half a minute (`gpu_rounds`). The figures are mean responses [s]. The rows are parts of the workloads "
+    "A loop decides about training jobs on 64 GPUs once a minute. If the number of GPUs of a job changes, "
+    "the job does nothing for half a minute (`gpu_rounds`). "
+    "The figures are mean responses [s]. The rows are parts of the workloads "
     'of PCS; in rows "wide" each job may have as many GPUs as its model was measured with. Ours is FLEX that '
     'is told the costs; "FLEX, free" is not told. In rows "unknown" nobody knows sizes: Tiresias has two '
     "queues, by the GPU hours that a job had",
