@@ -18,7 +18,7 @@ from tests.live.screen import MALLEABLE, terminal
 from tests.live.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-PRINT = "sh -c 'sleep 0.$1; echo out $1; echo err $1 >&2; [ $1 != 3 ]' sh {}"
+PRINT = "sh -c 'sleep 0.$1; sleep 0.05; echo out $1; echo err $1 >&2; [ $1 != 3 ]' sh {}"
 
 
 def run(folder, *words, lines="", **options):

@@ -65,7 +65,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "with --as-operator: a TOML file of [[user]] with name, minimum, priority"
     add("--users FILE", told)
     add("--journal FILE", "where to record what happens", default=JOURNAL)
-    add("--record FILE", "write what the scheduler is told, for malleable replay")
+    add(
+        "--record FILE",
+        "write what the scheduler is told, for malleable replay (FILE.PARTITION for each further partition)",
+    )
     output_arguments(parser)
 
 

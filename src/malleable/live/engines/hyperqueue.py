@@ -41,7 +41,8 @@ _IDLE = 0.2  # seconds that a process waits for more work
 _STARTS = 20.0  # seconds within which a server must start, and a process must identify itself
 _OPEN = (
     "the HyperQueue server that is started here asks for no password: anyone who can reach this machine's ports"
-    " can run commands as you. If others can reach them, use hq server start, and give the server's folder"
+    " can run commands as you. If others can reach them, use hq server start (hq is part of HyperQueue's"
+    " releases), and give the server's folder"
 )
 
 # A server with one worker; it ends with the process that started it.
