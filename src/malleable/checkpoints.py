@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from malleable.display import as_html, brief
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Class = TypeVar("Class", bound=type)
-K = TypeVar("K", bound="Checkpointed")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def same(a: Any, b: Any) -> bool:
@@ -149,12 +147,12 @@ class Checkpointed:
         return same(self.__getstate__(), other.__getstate__())
 
 
-def guarded(method: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], R]:
+def guarded(method: Method) -> Method:
     """Let a method of a `Checkpointed` that keeps state in Python serve one thread at a time."""
 
     @functools.wraps(method)
-    def call(self: K, *args: P.args, **options: P.kwargs) -> R:
+    def call(self: Any, *args: Any, **options: Any) -> Any:
         with self._guard:
             return method(self, *args, **options)
 
-    return cast("Callable[Concatenate[K, P], R]", call)
+    return cast("Method", call)

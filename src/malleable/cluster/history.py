@@ -2,14 +2,20 @@
 with which another scheduler can begin.
 
 A phase is the map or the reduce tasks of a job. A statement is the time of a task that a user gave before. p
-is the exponent of speed-up: s tasks at once do s^p; it is estimated on a grid of 16 values."""
+is the exponent of speed-up: s tasks at once do s^p; it is estimated on a grid of 16 values.
+
+The mapping has sums over all phases (``common``), an entry for each program and user with what their phases
+showed (``programs``), and an entry for each user who stated times (``users``). In an entry ``map`` and
+``reduce`` have 3 numbers: the number of phases, the mean of the logarithms of their tasks' seconds, and that
+of the latest ones; of a user the same of how far statements were off, with the sum of squares in the third.
+``speedup`` has 17: tasks that showed p, and the log-likelihood of each p."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,136 +24,82 @@ from malleable.files.json import is_number, parse_json
 from malleable.validation import shown
 
 _FORMAT = "malleable history 1"
-_PHASES = {"map": 3, "reduce": 3}
-# By list of the file: the keys that name an entry, and the numbers of each field; only phases are
-# required.
-_NAMES = {"programs": ("program", "user"), "users": ("user",)}
-_FIELDS = {
-    "programs": {**_PHASES, "speedup": 17},
-    "users": _PHASES,
-}
+_KEYS = {"programs": ("program", "user"), "users": ("user",)}  # that name an entry of a list
+_WIDTHS = {"map": 3, "reduce": 3, "speedup": 17}  # numbers of each field of an entry
+_PHASES = ("map", "reduce")  # fields that every entry has
 
 
-class History(NamedTuple):
-    """Sums over all phases, and by program and by user what their phases showed, a row each.
-
-    ``map`` and ``reduce`` have 3 columns: the number of phases, the mean of the logarithms of their tasks'
-    seconds, and that of the latest ones; for users the same of how far statements were off, with the sum of
-    squares in the third. ``speedup`` has 17: tasks that showed p, and the log-likelihood of each p.
-    """
-
-    names: list[tuple[str, str]]  # program and user, by row
-    users: list[str]  # by row of their statements
-    common: Floats
-    shown: dict[str, Floats]  # of programs, by field
-    said: dict[str, Floats]  # of users' statements, by field
-
-    @classmethod
-    def of(
-        cls, names: Iterable[tuple[str, str]], users: Iterable[str], numbers: tuple[Floats, ...]
-    ) -> History:
-        """A history of ``numbers`` of the core, for programs and users in the order of their rows; the last
-        ones may have no row."""
-        programs, people = list(names), list(users)
-        common, maps, reduces, said_maps, said_reduces, *others = numbers
-        shown = zip(_FIELDS["programs"], (maps, reduces, *others), strict=True)
-        said = zip(_PHASES, (said_maps, said_reduces), strict=True)
-        return cls(
-            programs,
-            people,
-            common,
-            {field: _filled(rows, len(programs)) for field, rows in shown},
-            {field: _filled(rows, len(people)) for field, rows in said},
-        )
-
-    def numbers(self, users: Iterable[str]) -> tuple[Floats, ...]:
-        # The arrays of the core, with a row for each of these users.
-        place = {name: row for row, name in enumerate(self.users)}
-        of = [place.get(name, -1) for name in users]
-        said = (np.vstack([rows, np.zeros((1, 3))])[of] for rows in self.said.values())
-        maps, reduces, *others = self.shown.values()
-        return (self.common, maps, reduces, *said, *others)
-
-    def with_users(self, others: History) -> History:
-        """With the users of ``others`` that this one does not have."""
-        more = [row for row, name in enumerate(others.users) if name not in self.users]
-        return self._replace(
-            users=[*self.users, *(others.users[row] for row in more)],
-            said={
-                field: np.vstack([own, others.said[field][more]])
-                for field, own in self.said.items()
-            },
-        )
-
-    def plain(self) -> dict[str, Any]:
-        """In JSON's types, without users that stated nothing and without speed-ups that no task has shown."""
-        users = _plain("users", [(user,) for user in self.users], self.said)
-        return {
-            "format": _FORMAT,
-            "common": self.common.tolist(),
-            "programs": _plain("programs", self.names, self.shown),
-            "users": [own for own in users if own["map"][0] or own["reduce"][0]],
-        }
+def history_of(
+    names: Iterable[tuple[str, str]], users: Iterable[str], numbers: tuple[Floats, ...]
+) -> dict[str, Any]:
+    """The history of ``numbers`` of the core, for programs and users in the order of their rows; the last
+    ones may have no row. Users that stated nothing and speed-ups that no task has shown are left out."""
+    common, maps, reduces, said_maps, said_reduces, speedups = numbers
+    programs = [
+        {"program": program, "user": user} | _entry(row, map=maps, reduce=reduces, speedup=speedups)
+        for row, (program, user) in enumerate(names)
+    ]
+    people = [
+        {"user": user} | _entry(row, map=said_maps, reduce=said_reduces)
+        for row, user in enumerate(users)
+    ]
+    stated = [own for own in people if own["map"][0] or own["reduce"][0]]
+    return {"format": _FORMAT, "common": common.tolist(), "programs": programs, "users": stated}
 
 
-def _plain(
-    part: str, names: Sequence[tuple[str, ...]], columns: Mapping[str, Floats]
-) -> list[dict[str, Any]]:
-    entries = []
-    for row, name in enumerate(names):
-        own = {
-            field: rows[row].tolist()
-            for field, rows in columns.items()
-            if field in _PHASES or rows[row].any()
-        }
-        entries.append({**dict(zip(_NAMES[part], name, strict=True)), **own})
-    return entries
+def _entry(row: int, **fields: Floats) -> dict[str, Any]:
+    own = {name: rows[row] for name, rows in fields.items() if row < len(rows)}
+    every = {name: own.get(name, np.zeros(_WIDTHS[name])) for name in fields}
+    return {name: each.tolist() for name, each in every.items() if name in _PHASES or each.any()}
 
 
-def _filled(rows: Floats, count: int) -> Floats:
-    found = np.zeros((count, rows.shape[1]))
-    known = min(count, len(rows))
-    found[:known] = rows[:known]
-    return found
+def numbers_of(history: Mapping[str, Any], users: Iterable[str]) -> tuple[Floats, ...]:
+    """The arrays of the core, with a row for each of these users."""
+    said = {own["user"]: own for own in history["users"]}
+    programs, people = history["programs"], [said.get(user, {}) for user in users]
+
+    def rows(entries: list[Any], field: str) -> Floats:
+        width = _WIDTHS[field]
+        every = [own.get(field, [0.0] * width) for own in entries]
+        return np.array(every, dtype=np.float64).reshape(-1, width)
+
+    phases = [rows(entries, phase) for entries in (programs, people) for phase in _PHASES]
+    return np.array(history["common"]), *phases, rows(programs, "speedup")
 
 
-def _row(field: str, values: Any, count: int | None) -> Floats:
+def _numbers(field: str, values: Any, count: int | None = None) -> list[float]:
     if not (isinstance(values, list) and all(map(is_number, values))):
         raise ValueError(f"{field} = {shown(values)}: a list of finite numbers is needed")
     if count is not None and len(values) != count:
         raise ValueError(f"{field} has {len(values)} entries, expected {count}")
-    return np.array(values, dtype=np.float64)
+    return list(map(float, values))
 
 
-def _entries(found: Mapping[str, Any], part: str) -> tuple[list[Any], dict[str, Floats]]:
-    entries = found.get(part)
+def _entries(found: Mapping[str, Any], part: str) -> list[dict[str, Any]]:
+    entries = found.get(part, [] if part == "users" else None)
     if not isinstance(entries, list):
         raise ValueError(f"history.{part} = {shown(entries)}: a list is needed")
-    names: dict[tuple[str, ...], None] = {}
-    rows: dict[str, list[Floats]] = {field: [] for field in _FIELDS[part]}
+    known: dict[tuple[str, ...], dict[str, Any]] = {}
     for place, own in enumerate(entries):
         where = f"history.{part}[{place}]"
         if not isinstance(own, Mapping):
             raise ValueError(f"{where} = {shown(own)}: a mapping is needed")
-        name: Any = tuple(own.get(key) for key in _NAMES[part])
-        for key, value in zip(_NAMES[part], name, strict=True):
-            if not isinstance(value, str):
+        for key in _KEYS[part]:
+            if not isinstance(own.get(key), str):
                 raise ValueError(f"{where}: {key} is needed")
-        if name in names:
-            told = " of ".join(f"{key} {own[key]!r}" for key in _NAMES[part])
+        name = tuple(own[key] for key in _KEYS[part])
+        if name in known:
+            told = " of ".join(f"{key} {own[key]!r}" for key in _KEYS[part])
             raise ValueError(f"{where}: {told} is there twice")
-        names[name] = None
-        for field, width in _FIELDS[part].items():
-            # Fields without samples may be left out.
-            value = own.get(field, None if field in _PHASES else [0.0] * width)
-            rows[field].append(_row(f"{where}.{field}", value, width))
-    widths = _FIELDS[part]
-    return list(names), {
-        field: np.array(own).reshape(-1, widths[field]) for field, own in rows.items()
-    }
+        known[name] = dict(zip(_KEYS[part], name, strict=True)) | {
+            field: _numbers(f"{where}.{field}", own.get(field), width)
+            for field, width in _WIDTHS.items()
+            if field in _PHASES or (part == "programs" and field in own)
+        }
+    return list(known.values())
 
 
-def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
+def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> dict[str, Any]:
     """A history as `Scheduler.history` returns it, or a file of one; ValueError otherwise."""
     if isinstance(history, Mapping):
         found: Any = history
@@ -155,7 +107,10 @@ def read_history(history: Mapping[str, Any] | str | PathLike[str]) -> History:
         found = parse_json(Path(history).read_text(encoding="utf-8"), str(history))
     if not isinstance(found, Mapping) or found.get("format") != _FORMAT:
         raise ValueError(f"history: not a mapping with format = {_FORMAT!r}")
-    names, programs = _entries(found, "programs")
-    users, said = _entries({"users": []} | dict(found), "users")
-    common = _row("history.common", found.get("common"), None)
-    return History(names, [user for (user,) in users], common, programs, said)
+    parts = {part: _entries(found, part) for part in _KEYS}
+    return {"format": _FORMAT, "common": _numbers("history.common", found.get("common")), **parts}
+
+
+def programs_in(history: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Program and user of each entry, by row."""
+    return [(own["program"], own["user"]) for own in history["programs"]]

@@ -14,7 +14,7 @@ from malleable import _core
 from malleable.arrays import floats_of, ids_of, integers_of
 from malleable.checkpoints import guarded
 from malleable.cluster.events import checksum
-from malleable.cluster.history import History
+from malleable.cluster.history import history_of
 from malleable.cluster.matching import AdaptiveMatching
 from malleable.cluster.named_policies import (
     policy_name,
@@ -112,7 +112,6 @@ class Scheduler(SchedulerEvents):
     array([5, 0])
     """
 
-    @guarded
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
         """Nodes for copies of a job's blocks, shape (blocks, copies), for `set_blocks`.
 
@@ -141,7 +140,6 @@ class Scheduler(SchedulerEvents):
         wanted = check_whole("blocks", blocks, 0, _MOST_COPIES // number)
         return self._core.place(int(row[0]), wanted, number)
 
-    @guarded
     def decide(self, now: float) -> SchedulerDecision:
         """How many slots each job should have from ``now`` on.
 
@@ -184,7 +182,6 @@ class Scheduler(SchedulerEvents):
         plan = plan_jobs(jobs, slots, self._objective, policy, effort=0, now=decision.now)
         return plan.value, plan.lower_bound
 
-    @guarded
     def assign(self, now: float, free: npt.ArrayLike) -> TaskStarts:
         """Choose tasks for free slots, as `TaskStarts`. The tasks count as started.
 
@@ -209,7 +206,6 @@ class Scheduler(SchedulerEvents):
         )
         return starts
 
-    @guarded
     def take_back(self, now: float, free: npt.ArrayLike) -> Integers:
         """Say which reduce tasks your engine should end, because other tasks need their slots.
 
@@ -247,7 +243,6 @@ class Scheduler(SchedulerEvents):
         O(jobs)."""
         return copy.copy(self).assign(now, free)
 
-    @guarded
     def counts(self, ids: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
         """What is known of jobs, by ``ids``: a dict of arrays.
 
@@ -259,7 +254,6 @@ class Scheduler(SchedulerEvents):
         """
         return self._core.counts(ids_of(ids))
 
-    @guarded
     def backup_gains(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike, seconds: npt.ArrayLike
     ) -> Floats:
@@ -301,7 +295,6 @@ class Scheduler(SchedulerEvents):
         phases = integers_of("phase", phase, len(rows))
         return self._core.backup_gains(rows, phases, floats_of("seconds", seconds, len(rows)))
 
-    @guarded
     def expected_ends(self, *, draws: int = 64, seed: int = 0) -> dict[str, npt.NDArray[Any]]:
         """When each job is expected to end, and between which times it ends in 80 of 100 cases.
 
@@ -355,7 +348,6 @@ class Scheduler(SchedulerEvents):
         ids, ends = self._core.expected_ends(order, draws, seed)
         return ids, *ends.T.copy()
 
-    @guarded
     def matching(self, now: float | None = None) -> AdaptiveMatching:
         """The classes of jobs, and the nodes that ``adaptive-literal`` suggests to them, by arrival
         rates at ``now``.
@@ -394,9 +386,9 @@ class Scheduler(SchedulerEvents):
         """All that was learnt, in JSON's types: for ``Scheduler(history=)``.
 
         ``common`` has sums over all phases. ``programs`` and ``users`` have a row for each program and each
-        user (`malleable.cluster.history.History`).
+        user (`malleable.cluster.history`).
         """
-        return History.of(self._programs, self._users, self._core.history()).plain()
+        return history_of(self._programs, self._users, self._core.history())
 
     @property
     def learned(self) -> dict[str, float]:

@@ -18,7 +18,6 @@ from malleable.arrays import (
     ids_of,
     integers_of,
 )
-from malleable.checkpoints import guarded
 from malleable.cluster.named_policies import placed_columns, programs_of
 from malleable.cluster.scheduler_state import SchedulerState
 from malleable.cluster.table import ClusterJobs
@@ -32,11 +31,9 @@ _PROCESSORS = ("own", "unknown", "beyond")
 _Name = TypeVar("_Name", str, tuple[str, str])
 
 
-# guarded: a method serves one thread at a time
 class SchedulerEvents(SchedulerState):
     """The calls of a `malleable.Scheduler` that tell it what happened."""
 
-    @guarded
     def add(
         self,
         jobs: ClusterJobs,
@@ -110,7 +107,6 @@ class SchedulerEvents(SchedulerState):
         self._log(what, now=[moment], **told)
         return ignored
 
-    @guarded
     def started(
         self,
         ids: npt.ArrayLike,
@@ -135,7 +131,6 @@ class SchedulerEvents(SchedulerState):
         """
         return self._report("started", ids, now, phase=phase, count=count)
 
-    @guarded
     def ended(
         self,
         ids: npt.ArrayLike,
@@ -165,7 +160,6 @@ class SchedulerEvents(SchedulerState):
         columns = {"count": count, "node": node, "seconds": seconds, "copying": copying}
         return self._report("ended", ids, now, phase=phase, **columns)
 
-    @guarded
     def failed(
         self,
         ids: npt.ArrayLike,
@@ -181,7 +175,6 @@ class SchedulerEvents(SchedulerState):
         with blocks; ``ids``, ``phase``, ``count`` and ``now`` are as in `started`."""
         return self._report("failed", ids, now, phase=phase, count=count, task=task)
 
-    @guarded
     def lost(
         self,
         ids: npt.ArrayLike,
@@ -195,7 +188,6 @@ class SchedulerEvents(SchedulerState):
         ``count``, ``now`` and result as in `failed`."""
         return self._report("lost", ids, now, phase=phase, count=count, task=task)
 
-    @guarded
     def ready(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike = 1, *, now: float | None = None
     ) -> None:
@@ -203,7 +195,6 @@ class SchedulerEvents(SchedulerState):
         yet; ``ids``, ``phase`` and ``now`` as in `started`."""
         self._report("ready", ids, now, phase=phase)
 
-    @guarded
     def observe(
         self,
         ids: npt.ArrayLike,
@@ -240,7 +231,6 @@ class SchedulerEvents(SchedulerState):
         self._core.observe(rows, columns, moment)
         self._log("observe", now=[moment], ids=rows, **columns)
 
-    @guarded
     def update(
         self,
         ids: npt.ArrayLike,
@@ -284,7 +274,6 @@ class SchedulerEvents(SchedulerState):
         self._log("update", now=[moment], ids=rows, **new, **columns)
         self._users |= new_users
 
-    @guarded
     def set_users(
         self, users: Mapping[str, tuple[float, float]], *, now: float | None = None
     ) -> None:
@@ -305,7 +294,6 @@ class SchedulerEvents(SchedulerState):
         self._core.set_users(rows, people, moment)
         self._log("set_users", now=[moment], users=rows, people=np.array(people).reshape(-1))
 
-    @guarded
     def set_slots(
         self, nodes: npt.ArrayLike, slots: npt.ArrayLike, *, now: float | None = None
     ) -> None:
@@ -325,7 +313,6 @@ class SchedulerEvents(SchedulerState):
         self._core.set_slots(rows, maps, reduces, moment)
         self._log("set_slots", now=[moment], nodes=rows, map_slots=maps, reduce_slots=reduces)
 
-    @guarded
     def set_processors(self, processors: str, *, now: float | None = None) -> None:
         """Change the option ``processors`` (``unknown``, ``own`` or ``beyond``) at the time ``now``. What was
         learnt stays."""
@@ -334,7 +321,6 @@ class SchedulerEvents(SchedulerState):
         self._core.set_processors(which, moment)
         self._log("set_processors", now=[moment], count=[which])
 
-    @guarded
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
         """Say on which ``nodes``, shape (maps, copies), the blocks of job ``job_id`` are, before its first
         map task starts. The option ``replicas`` must be above 0."""
@@ -345,12 +331,10 @@ class SchedulerEvents(SchedulerState):
         self._core.set_blocks(int(job_id), own)
         self._log("set_blocks", ids=[int(job_id)], nodes=own.reshape(-1), copies=[own.shape[1]])
 
-    @guarded
     def finish(self, ids: npt.ArrayLike, now: float | None = None) -> None:
         """Tell jobs, by ``ids``, that are done at the time ``now``; jobs that waited for them come."""
         self._end("finish", ids, now)
 
-    @guarded
     def remove(self, ids: npt.ArrayLike, now: float | None = None) -> None:
         """Cancel jobs, by ``ids``, and all jobs that wait for them, at the time ``now``."""
         self._end("remove", ids, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from os import PathLike
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from malleable import _core
 from malleable.arrays import array_of, given, integers_of
 from malleable.checkpoints import Checkpointed, guarded
 from malleable.cluster.events import EventWriter, cluster_header, plain_options
-from malleable.cluster.history import read_history
+from malleable.cluster.history import numbers_of, programs_in, read_history
 from malleable.cluster.named_policies import (
     check_generic,
     checked_options,
@@ -31,6 +32,12 @@ from malleable.policies import ClusterPolicy, ObjectiveName
 
 class SchedulerState(Checkpointed):
     """A scheduler without its calls; `malleable.Scheduler` describes the arguments."""
+
+    def __init_subclass__(cls) -> None:
+        # A call serves one thread at a time. `preview` makes a copy, which is a call of its own.
+        for name, call in list(vars(cls).items()):
+            if isinstance(call, FunctionType) and not name.startswith("_") and name != "preview":
+                setattr(cls, name, guarded(call))
 
     def __init__(
         self,
@@ -60,15 +67,16 @@ class SchedulerState(Checkpointed):
             "learn": bool(learn),
         }
         known = None if history is None else read_history(history)
-        people = dict.fromkeys([*place.users, *(() if known is None else known.users)])
+        stated = [own["user"] for own in known["users"]] if known else []
+        people = dict.fromkeys([*place.users, *stated])
         self._users: dict[str, int] = {user: k for k, user in enumerate(people)}
         # (program, user): row
         self._programs: dict[tuple[str, str], int] = {}
         self._core = self._made()
         self._calls = 0  # calls that reported events
         if known is not None:
-            self._programs = {name: row for row, name in enumerate(known.names)}
-            self._core.recall(known.numbers(people))
+            self._programs = {name: row for row, name in enumerate(programs_in(known))}
+            self._core.recall(numbers_of(known, people))
         self._writer: EventWriter | None = None
         if record is not None:
             header = {
@@ -78,7 +86,7 @@ class SchedulerState(Checkpointed):
                 "options": plain_options(_core.scheduler_options(self._settings)),
             }
             if known is not None:
-                header["history"] = known.plain()
+                header["history"] = known
             self._writer = EventWriter(record, header)
 
     def _log(self, call: str, **columns: Any) -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.arrays import Floats, numbered
-from malleable.cluster.history import History, read_history
+from malleable.cluster.history import history_of, numbers_of, programs_in, read_history
 from malleable.cluster.named_policies import (
     arguments_of,
     check_generic,
@@ -222,7 +222,7 @@ def run(
     goal = goal_of(objective, len(jobs))
     _check_gangs(jobs, place, has_gangs(settings))
     known = None if history is None or not learns else read_history(history)
-    programs: list[Any] = [] if known is None else list(known.names)
+    programs: list[Any] = [] if known is None else programs_in(known)
     columns, users = _jobs(jobs, place, policy, programs)
     if goal.kind() is None:
         columns["kind"] = _kinds(jobs, goal)
@@ -233,7 +233,7 @@ def run(
     told = place.columns(), columns, settings, _changes(place), believed
     simulation = _core.ClusterSimulation(*told, asked)
     if known is not None:
-        simulation.recall(known.numbers(_tellers(users)))
+        simulation.recall(numbers_of(known, _tellers(users)))
     began = time.perf_counter()
     complete, series = advance(simulation, jobs, place, end, progress)
     timing = {name: time.perf_counter() - began, **_latencies(name, simulation.latency())}
@@ -252,10 +252,11 @@ def run(
     )
 
 
-def _learnt(programs: list[Any], users: list[str], simulation: Any, known: History | None) -> Any:
+def _learnt(programs: list[Any], users: list[str], simulation: Any, known: Any) -> dict[str, Any]:
     # The history at the end, with users of the ``known`` one that had no job.
-    found = History.of(programs, _tellers(users), simulation.history())
-    return (found if known is None else found.with_users(known)).plain()
+    found = history_of(programs, _tellers(users), simulation.history())
+    absent = [own for own in known["users"] if own["user"] not in users] if known else []
+    return found | {"users": found["users"] + absent}
 
 
 def _tellers(users: list[str]) -> list[str]:
