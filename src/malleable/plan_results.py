@@ -3,18 +3,25 @@ bound on every schedule's value, how it shows."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
 from malleable.arrays import Floats, Integers
 from malleable.checkpoints import by_value
 from malleable.display import as_html, view
-from malleable.objective import Objective, PenaltyLike, Priced, met_deadlines, relative_gap
+from malleable.objective import (
+    Objective,
+    ObjectiveLike,
+    Penalty,
+    PenaltyLike,
+    Priced,
+    met_deadlines,
+    parse_objective,
+    relative_gap,
+)
 from malleable.policies import policy_of
 from malleable.validation import check_count, check_slots, check_time
 
@@ -22,47 +29,44 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Request(NamedTuple):
-    """Checked arguments of a plan, as the core takes them after the table."""
+class Request:
+    """Arguments that plans of jobs and of flows have in common (`malleable.plan` describes them), checked."""
 
-    slots: int
-    now: float
-    penalties: _core.Penalties
-    is_max: bool  # the objective is the largest penalty, not the sum
-    policy: str
-    effort: int  # candidates to try
-    budget: float  # most seconds
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         model: str,
         table: Priced,
-        goal: Objective,
         slots: int,
-        now: float,
+        objective: ObjectiveLike,
         policy: str,
-        effort: int,
-        budget: float | None,
-        penalty: PenaltyLike | None,
-    ) -> Request:
-        count, moment = check_slots(slots), check_time("now", now)
-        tries = check_count("effort", effort)
-        seconds = np.inf if budget is None else check_time("budget", budget)
-        if seconds < 0.0:
+        effort: int | None = None,
+        budget: float | None = None,
+        now: float = 0.0,
+        penalty: PenaltyLike | None = None,
+    ) -> None:
+        self.table: Any = table  # of jobs or of flows
+        self.policy = policy
+        self.goal = parse_objective(objective, len(self.table))
+        self.effort = None if effort is None else check_count("effort", effort)
+        self.slots, self.now = check_slots(slots), check_time("now", now)
+        self.budget = np.inf if budget is None else check_time("budget", budget)
+        if self.budget < 0.0:
             raise ValueError(f"budget = {budget}: must be at least 0 seconds")
         policy_of(model, policy, where=" for flows" if model == "flows" else "")
-        penalties = goal.penalties(table, penalty)
-        return cls(count, moment, penalties, goal.is_max, policy, tries, seconds)
+        self.penalty = Penalty(penalty) if self.goal.custom and penalty is not None else penalty
+        self.penalties = self.goal.penalties(table, self.penalty)
 
-    def told(self) -> dict[str, Any]:
-        return {"capacity": self.slots, "policy": self.policy, "now": self.now}
+    def search(self, core: Any, default_effort: int, *more: Any) -> dict[str, Any]:
+        """Let the core plan the table."""
+        tries = default_effort if self.effort is None else self.effort
+        asked = self.slots, self.now, self.penalties, self.goal.is_max, self.policy, tries
+        found: dict[str, Any] = core(self.table, *asked, self.budget, *more)
+        return found
 
-    def run(self, core: Any, table: Priced, *more: Any) -> tuple[Any, float]:
-        """Call the core. Returns its decision, and the seconds that it took."""
-        began = time.perf_counter()
-        result = core(table, *self, *more)
-        return result, time.perf_counter() - began
+    def told(self, completion: Floats) -> dict[str, Any]:
+        """The request as attributes of a plan; ``completion``: of the rows that penalties are of."""
+        asked = {"capacity": self.slots, "policy": self.policy, "now": self.now}
+        return {**asked, "penalty": self.penalties.of_jobs(completion)}
 
 
 @by_value(without=("timing",))

@@ -10,6 +10,7 @@ from malleable.flows.table import Flows
 from malleable.jobs.plan import Plan, plan_jobs
 from malleable.jobs.table import Jobs, check_min_mode
 from malleable.objective import ObjectiveLike, PenaltyLike
+from malleable.plan_results import Request
 from malleable.policies import FlowPolicy, JobPolicy
 from malleable.traces.job_table import table_of
 from malleable.validation import shown, suggesting
@@ -143,8 +144,8 @@ def plan(
             raise ValueError(f"min_mode = {min_mode!r}: jobs of flows have no minima")
         if period != 0.0:
             raise ValueError(f"period = {shown(period)}: plans of flows take no period")
-        chosen = "flowflex" if policy is None else policy
-        return plan_flows(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty)
-    how: dict[str, Any] = {"period": period, "min_mode": min_mode, "progress": progress}
-    chosen = "flex" if policy is None else policy
-    return plan_jobs(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty, **how)
+        how = (policy or "flowflex", effort, budget, now, penalty)
+        return plan_flows(Request("flows", jobs, slots, objective, *how))
+    how = (policy or "flex", effort, budget, now, penalty)
+    asked = Request("jobs", jobs, slots, objective, *how)
+    return plan_jobs(asked, period, min_mode, progress)

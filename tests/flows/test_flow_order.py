@@ -44,9 +44,8 @@ class ByPlans:
         known = np.concatenate([self.order, came])
         warm = [int(np.flatnonzero(self.there == k)[0]) for k in known if k in self.there]
         flows = self.table._replaced(work=left.copy()).take(self.there)
-        goal = parse_objective(self.objective, len(flows))
-        asked = Request.of("flows", flows, goal, SLOTS, now, "flowflex", 0, None, None)
-        plan, _ = asked.run(_core.plan_flows, flows, np.array(warm, dtype=np.int64))
+        asked = Request("flows", flows, SLOTS, self.objective, "flowflex", effort=0, now=now)
+        plan = asked.search(_core.plan_flows, 0, np.array(warm, dtype=np.int64))
         self.order = self.there[plan["order"]]
         offset = self.table.job_offset
         of_flows = [np.arange(offset[k], offset[k + 1]) for k in self.there]

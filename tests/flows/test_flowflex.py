@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import malleable as mb
 from benchmarks.rivals.rules import ends_by_work_left
 from malleable.flows.generate import section51_flows
-from malleable.flows.plan import FLOW_POLICIES, plan_flows
+from malleable.flows.plan import FLOW_POLICIES
 from tests.flows.flow_instances import any_flows, as_flows, whole_flows
 from tests.flows.flow_theorems import keeps_the_theorems, objective_at
 from tests.oracles.flow_schedules import best_unit_value
@@ -265,7 +265,7 @@ def test_a_job_too_short_for_the_clock_ends_before_its_child_starts():
         deadline=[79.0],
     )
     for policy in ("flowflex", "flowflex-literal", "flowflex-fast"):
-        plan = plan_flows(flows, 10, "max:tardy", policy, effort=0, now=16.678492408636604)
+        plan = mb.plan(flows, 10, "max:tardy", policy, effort=0, now=16.678492408636604)
         plan.validate()
         assert plan.completion[1] <= plan.start[2]
 

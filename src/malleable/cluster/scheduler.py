@@ -24,6 +24,7 @@ from malleable.cluster.scheduler_events import SchedulerEvents
 from malleable.jobs.plan import plan_jobs
 from malleable.jobs.table import Floats, Integers, Jobs, check_time
 from malleable.objective import of_deadlines
+from malleable.plan_results import Request
 from malleable.policies import policy_names
 from malleable.validation import check_whole
 
@@ -179,7 +180,8 @@ class Scheduler(SchedulerEvents):
             speedup=None if np.all(state["speedup"] == 1.0) else state["speedup"],
             **{name: state[name] for name in ("weight", "deadline")},
         )
-        plan = plan_jobs(jobs, slots, self._objective, policy, effort=0, now=decision.now)
+        asked = Request("jobs", jobs, slots, self._objective, policy, effort=0, now=decision.now)
+        plan = plan_jobs(asked)
         return plan.value, plan.lower_bound
 
     def assign(self, now: float, free: npt.ArrayLike) -> TaskStarts:

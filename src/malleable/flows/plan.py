@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from malleable import _core
 from malleable.arrays import Floats
 from malleable.flows.check import check_flow_schedule
 from malleable.flows.table import Flows
-from malleable.objective import KINDS, Objective, ObjectiveLike, PenaltyLike, parse_objective
+from malleable.objective import KINDS, Objective
 from malleable.plan_results import BasePlan, Request
 from malleable.policies import policy_names, policy_of
 
@@ -102,22 +103,12 @@ def _guarantee(objective: Objective, now: float) -> tuple[tuple[float, float], .
     return ((factor, speed),)
 
 
-def plan_flows(
-    flows: Flows,
-    slots: int,
-    objective: ObjectiveLike = "sum:response",
-    policy: str = "flowflex",
-    effort: int | None = None,
-    budget: float | None = None,
-    now: float = 0.0,
-    *,
-    penalty: PenaltyLike | None = None,
-) -> FlowPlan:
+def plan_flows(asked: Request) -> FlowPlan:
     """Plan a table of flows; `malleable.plan` describes the arguments. O(J log J) per order or
     candidate."""
-    goal = parse_objective(objective, len(flows))
-    tries = _core.default_flow_effort(len(flows.work)) if effort is None else effort
-    asked = Request.of("flows", flows, goal, slots, now, policy, tries, budget, penalty)
-    result, seconds = asked.run(_core.plan_flows, flows, np.empty(0, dtype=np.int64))
-    paid = asked.penalties.of_jobs(result["flow_completion"])
-    return FlowPlan(result, goal, seconds, flows=flows, penalty=paid, **asked.told())
+    flows, began = asked.table, time.perf_counter()
+    effort = _core.default_flow_effort(len(flows.work))
+    result = asked.search(_core.plan_flows, effort, np.empty(0, dtype=np.int64))
+    seconds = time.perf_counter() - began
+    told = asked.told(result["flow_completion"])
+    return FlowPlan(result, asked.goal, seconds, flows=flows, **told)

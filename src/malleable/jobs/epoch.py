@@ -15,7 +15,7 @@ from malleable.arrays import Floats, Integers, columns_of, count_of, given, ids_
 from malleable.checkpoints import by_value
 from malleable.display import counted, view
 from malleable.epoch import AssessedDecision, PlannedEpoch, rule_line
-from malleable.jobs.plan import Plan, check_effort
+from malleable.jobs.plan import Plan
 from malleable.jobs.table import (
     CHANGES,
     Jobs,
@@ -31,7 +31,7 @@ from malleable.objective import Objective, PenaltyLike
 from malleable.policies import JobPolicy, ObjectiveName
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.job_table import table_of
-from malleable.validation import RATE, WEIGHT, check_amount, check_slots, check_time
+from malleable.validation import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
 
 
 # These do not count if decisions are compared: caches, and the epoch with its version.
@@ -241,7 +241,7 @@ class Epoch(PlannedEpoch):
             policy,
             min_mode,
             check_amount("hysteresis", hysteresis, WEIGHT),
-            None if effort is None else check_effort(effort),
+            None if effort is None else check_count("effort", effort),
             check_amount("period", period, WEIGHT),
             None if predictable is None else check_amount("predictable", predictable, RATE),
             are_unknown(sizes),

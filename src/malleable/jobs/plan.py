@@ -10,17 +10,10 @@ from typing import Any
 from malleable import _core
 from malleable.jobs.check import check_schedule
 from malleable.jobs.table import Jobs, check_min_mode
-from malleable.objective import (
-    Objective,
-    ObjectiveLike,
-    Penalty,
-    PenaltyLike,
-    parse_objective,
-    warn_without_deadlines,
-)
+from malleable.objective import Penalty, warn_without_deadlines
 from malleable.plan_results import BasePlan, Request
 from malleable.policies import policy_names
-from malleable.validation import WEIGHT, check_amount, check_count, refuse
+from malleable.validation import WEIGHT, check_amount, refuse
 
 DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
 """Candidates (schedules of other orders of the jobs) that FLEX tries after its fixed orders by default."""
@@ -105,61 +98,40 @@ class Plan(BasePlan):
 
 
 def plan_jobs(
-    jobs: Jobs,
-    slots: int,
-    objective: ObjectiveLike = "sum:response",
-    policy: str = "flex",
-    effort: int | None = None,
-    budget: float | None = None,
-    now: float = 0.0,
-    *,
+    asked: Request,
     period: float = 0.0,
     min_mode: str = "guarantee",
-    penalty: PenaltyLike | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Plan:
     """Plan a table of jobs; `malleable.plan` describes the arguments."""
-    goal = parse_objective(objective, len(jobs))
+    jobs, goal = asked.table, asked.goal
     warn_without_deadlines(goal, jobs, stacklevel=5)  # the caller of `malleable.plan`
-    tries = check_effort(effort, len(jobs), jobs.speedup is not None)
     check_min_mode(min_mode)
     held = check_amount("period", period, WEIGHT)
-    if goal.custom and penalty is not None:
-        penalty = Penalty(penalty)
-    asked = Request.of("jobs", jobs, goal, slots, now, policy, tries, budget, penalty)
     late = f"after now = {asked.now}; take a snapshot with jobs.at(now)"
     refuse("arrival", jobs.arrival, jobs.arrival > asked.now, late)
     looped = held > 0.0 or jobs.restarts or bool(jobs.starting(min_mode).any())
+    began = time.perf_counter()
     if looped:
-        result, seconds = _plan_periodic(jobs, asked, goal, held, effort, min_mode, penalty)
+        result = _plan_periodic(asked, held, min_mode)
     else:
-        result, seconds = asked.run(_core.plan, jobs, min_mode, progress)
-    paid = asked.penalties.of_jobs(result["completion"])
+        effort = default_effort(len(jobs), jobs.speedup is not None)
+        result = asked.search(_core.plan, effort, min_mode, progress)
+    seconds = time.perf_counter() - began
     told = {"min_mode": min_mode, "period": held, "looped": looped, "live": False}
-    return Plan(result, goal, seconds, jobs=jobs, penalty=paid, **asked.told(), **told)
+    return Plan(result, goal, seconds, jobs=jobs, **asked.told(result["completion"]), **told)
 
 
-def _plan_periodic(
-    jobs: Jobs,
-    asked: Request,
-    goal: Objective,
-    period: float,
-    effort: int | None,
-    min_mode: str,
-    penalty: PenaltyLike | None,
-) -> tuple[dict[str, Any], float]:
-    # The plan of a loop that decides every ``period`` seconds (0: at every event). Returns the core's result
-    # and the seconds.
+def _plan_periodic(asked: Request, period: float, min_mode: str) -> dict[str, Any]:
+    # The plan of a loop that decides every ``period`` seconds (0: at every event), by the core.
     if asked.budget < math.inf:
         raise ValueError("budget: the plan of a loop does not search; leave it out")
-    began = time.perf_counter()
-    tried = None if effort is None else asked.effort
-    own = (asked.slots, asked.is_max, goal.first_kind, asked.policy, min_mode)
-    epoch = _core.Epoch(*own, 0.0, tried, period, None, False)
-    if isinstance(penalty, Penalty):
-        epoch.set_penalty(penalty.address)
-    result = _core.plan_periodic(epoch, jobs, asked.penalties, goal.kinds, asked.now)
-    return result, time.perf_counter() - began
+    goal = asked.goal
+    own = (asked.slots, goal.is_max, goal.first_kind, asked.policy, min_mode)
+    epoch = _core.Epoch(*own, 0.0, asked.effort, period, None, False)
+    if isinstance(asked.penalty, Penalty):
+        epoch.set_penalty(asked.penalty.address)
+    return _core.plan_periodic(epoch, asked.table, asked.penalties, goal.kinds, asked.now)
 
 
 def default_effort(jobs: int, curved: bool = False) -> int:
@@ -168,9 +140,3 @@ def default_effort(jobs: int, curved: bool = False) -> int:
     (``curved``): `DEFAULT_EFFORT`, or more if that would be fewer than 60 candidates at (jobs / 100)^2 each."""
     # Penalties with steps are also planned by prices of times, whose search takes up to 60 steps.
     return _core.default_effort(jobs, curved)
-
-
-def check_effort(effort: Any, jobs: int = 0, curved: bool = False) -> int:
-    if effort is None:
-        return default_effort(jobs, curved)
-    return check_count("effort", effort)

@@ -14,7 +14,6 @@ from malleable import _core
 from malleable.arrays import Floats
 from malleable.estimate_errors import believed
 from malleable.files.advice import AdvisedError
-from malleable.jobs.plan import check_effort
 from malleable.jobs.table import Jobs, are_unknown, check_min_mode
 from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
 from malleable.policies import policy_of
@@ -26,6 +25,7 @@ from malleable.validation import (
     RATE,
     WEIGHT,
     check_amount,
+    check_count,
     check_slots,
     check_time,
     checked_flag,
@@ -142,7 +142,7 @@ def run(
         policy,
         min_mode,
         calm if own else 0.0,
-        check_effort(effort) if own and effort is not None else None,
+        check_count("effort", effort) if own and effort is not None else None,
         0.0,
         firm if own else None,
         are_unknown(sizes),

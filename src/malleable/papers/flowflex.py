@@ -25,9 +25,9 @@ import numpy as np
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.flows.generate import section51_flows
-from malleable.flows.plan import plan_flows
 from malleable.papers.claim import Claim, judged, observed, paired
 from malleable.papers.figure import Figure, Panel, Range, Run, picture, shown
+from malleable.planning import plan
 from malleable.replications import Interval, interval
 
 SLOTS = 25
@@ -41,10 +41,10 @@ _CLEARLY, _NEAR = 1.5, 1.1  # ratios from which a policy is "clearly" worse, up 
 def _ratios(objective: str, weighted: bool, seed: int) -> list[float]:
     # By policy; FlowFlex first, because its bound is the best one.
     flows = section51_flows(seed, slots=SLOTS, weighted=weighted)
-    plans = [plan_flows(flows, SLOTS, objective, policy) for policy in _POLICIES]
-    for plan in plans:
-        plan.validate()
-    return [(plan.value + 1.0) / (plans[0].lower_bound + 1.0) for plan in plans]
+    plans = [plan(flows, SLOTS, objective, policy) for policy in _POLICIES]
+    for own in plans:
+        own.validate()
+    return [(own.value + 1.0) / (plans[0].lower_bound + 1.0) for own in plans]
 
 
 def bounds(run: Run, aggregate: str) -> Figure:

@@ -83,13 +83,6 @@ class MapReduceJobs(Table):
 
     __slots__ = ("_name", "arrival", "map", "reduce_estimate", "task", "task_offset")
 
-    arrival: Integers
-    map: Integers
-    task_offset: Integers
-    task: Integers
-    reduce_estimate: Floats | None
-    _name: tuple[str, ...] | None
-
     @suggesting
     def __init__(
         self,
@@ -127,7 +120,7 @@ class MapReduceJobs(Table):
         self.map, self.task_offset, self.task = map, offset, task
         self.arrival = wholes_of("arrival", arrival, len(map), beside="map")
         self._name = None if name is None else names_of("name", name, len(map), "map")
-        self.reduce_estimate = seen
+        self.reduce_estimate: Floats | None = seen
         self._validate()
         self._freeze()
 

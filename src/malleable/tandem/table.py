@@ -80,14 +80,6 @@ class MapShuffleJobs(Table):
 
     __slots__ = ("arrival", "map", "map_estimate", "name", "shuffle", "shuffle_estimate", "weight")
 
-    arrival: Floats
-    map: Floats
-    shuffle: Floats
-    weight: Floats
-    name: tuple[str, ...] | None
-    map_estimate: Floats | None
-    shuffle_estimate: Floats | None
-
     @suggesting
     def __init__(
         self,
@@ -100,17 +92,17 @@ class MapShuffleJobs(Table):
         map_estimate: npt.ArrayLike | None = None,
         shuffle_estimate: npt.ArrayLike | None = None,
     ) -> None:
-        self.map = _column("map", given("map", map), None)
+        self.map: Floats = _column("map", given("map", map), None)
         count = len(self.map)
-        self.shuffle = _column("shuffle", given("shuffle", shuffle), count)
-        self.arrival = _column("arrival", given("arrival", arrival), count)
-        self.weight = _column("weight", given("weight", weight), count)
+        self.shuffle: Floats = _column("shuffle", given("shuffle", shuffle), count)
+        self.arrival: Floats = _column("arrival", given("arrival", arrival), count)
+        self.weight: Floats = _column("weight", given("weight", weight), count)
         self.name = None if name is None else names_of("name", name, count, "map")
         if (map_estimate is None) != (shuffle_estimate is None):
             missing = "map_estimate" if map_estimate is None else "shuffle_estimate"
             raise ValueError(f"{missing}: missing beside the other phase's estimates")
-        self.map_estimate = _column("map_estimate", map_estimate, count)
-        self.shuffle_estimate = _column("shuffle_estimate", shuffle_estimate, count)
+        self.map_estimate: Floats | None = _column("map_estimate", map_estimate, count)
+        self.shuffle_estimate: Floats | None = _column("shuffle_estimate", shuffle_estimate, count)
         self._freeze()
 
     def _validate(self) -> None:
