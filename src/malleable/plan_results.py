@@ -17,7 +17,6 @@ from malleable.objective import (
     ObjectiveLike,
     Penalty,
     PenaltyLike,
-    Priced,
     met_deadlines,
     parse_objective,
     relative_gap,
@@ -35,7 +34,7 @@ class Request:
     def __init__(
         self,
         model: str,
-        table: Priced,
+        table: Any,
         slots: int,
         objective: ObjectiveLike,
         policy: str,
@@ -44,9 +43,9 @@ class Request:
         now: float = 0.0,
         penalty: PenaltyLike | None = None,
     ) -> None:
-        self.table: Any = table  # of jobs or of flows
+        self.table = table
         self.policy = policy
-        self.goal = parse_objective(objective, len(self.table))
+        self.goal = parse_objective(objective, len(table))
         self.effort = None if effort is None else check_count("effort", effort)
         self.slots, self.now = check_slots(slots), check_time("now", now)
         self.budget = np.inf if budget is None else check_time("budget", budget)
