@@ -50,22 +50,6 @@ constexpr TandemEpoch::Station kStations[] = {kMapping, kShuffling};
 
 }  // namespace
 
-// Gives more to the last job, up to its maximum; returns the rest.
-double TandemEpoch::Parts::extend(double quota) {
-  if (parts.empty()) return quota;
-  Part& last = parts.back();
-  const double more = std::min(quota, last.most - last.share);
-  last.share += more;
-  return quota - more;
-}
-
-// Adds a job; returns what is left of the quota.
-double TandemEpoch::Parts::add(Row row, double quota, double most, Bound bound) {
-  const double share = std::min(quota, most);
-  parts.push_back({row, share, most, bound});
-  return quota - share;
-}
-
 TandemEpoch::TandemEpoch(const TandemEpochOptions& options)
     : options_(options), split_(options.policy == TandemPolicy::kSplitSrpt) {
   for (const Station at : kStations) check_station(at, options.slots[at]);
@@ -94,13 +78,8 @@ void TandemEpoch::Columns::check(bool new_jobs) const {
 
 // Makes room for derived data of all rows.
 void TandemEpoch::make_room() {
-  const std::size_t rows = jobs_.rows();
-  for (StationState& station : stations_) {
-    station.first.resize(rows, kInfinity);
-    station.rank.resize(rows);
-  }
-  imbalance_.resize(rows, kInfinity);
-  service_at_.resize(rows, 0);
+  flow_.resize(jobs_.rows(), kInfinity);
+  service_at_.resize(jobs_.rows(), 0);
 }
 
 void TandemEpoch::write(Row row, const Columns& columns, std::size_t k) {
@@ -141,12 +120,12 @@ void TandemEpoch::update(std::span<const std::int64_t> ids, const Columns& colum
 
 void TandemEpoch::remove(std::span<const std::int64_t> ids) {
   jobs_.remove(ids, [this](Row row) {
-    for (StationState& station : stations_) station.first[row] = kInfinity;
-    imbalance_[row] = kInfinity;
+    for (const Station at : kStations) ranking_of(row, at).erase(row);
+    imbalance_.erase(row);
   });
 }
 
-// Computes a job's ready shuffle work (unless it is given) and its ranks.
+// Computes a job's ready shuffle work (unless it is given), and where it waits.
 void TandemEpoch::refresh(Row row) {
   Job& job = jobs_[row];
   const auto [map, shuffle] = job.left;
@@ -157,110 +136,65 @@ void TandemEpoch::refresh(Row row) {
   }
   const bool maps = map != 0.0, shuffles = shuffle != 0.0;
   // More work may be ready than an estimate has left.
-  const bool waits = job.ready > 0.0 || (shuffles && !maps);
-  const double slack = kRounding * (map_size + shuffle_size);
-  const auto left = [&](Station at, bool any) {
-    return any ? seen_left(job.left[at], job.size[at], slack) : 0.0;
-  };
-  const Seen seen{left(kMapping, maps), left(kShuffling, shuffles || job.ready > 0.0)};
-  Both<TandemRank> rank{map_rank(options_.policy, seen, job.shuffle_heavy, job.sequence),
-                        shuffle_rank(options_.policy, seen, job.shuffle_heavy, job.sequence)};
+  const Both<bool> stands{maps, job.ready > 0.0 || (shuffles && !maps)};
   for (const Station at : kStations) {
-    if (options_.policy == TandemPolicy::kFcfs) rank[at].first = job.arrival;
-    const bool stands = at == kMapping ? maps : waits;
-    stations_[at].rank[row] = rank[at];
-    stations_[at].first[row] = stands ? rank[at].first : kInfinity;
-  }
-  imbalance_[row] = maps || shuffles ? imbalance_of(map_size, shuffle_size) : kInfinity;
-}
-
-double TandemEpoch::beta() const {
-  double least = kInfinity;
-  for (const double value : imbalance_) least = std::min(least, value);
-  return least;
-}
-
-// Finds the first job of each class at a station.
-void TandemEpoch::line_up(const StationState& of) {
-  lined_up_ = &of;
-  for (Line& line : line_) {
-    line.heap.clear();
-    line.best = line.taken = kNone;
-    line.count = 0;
-    line.gathered = false;
-  }
-  const double* const value = of.first.data();
-  const auto rows = static_cast<Row>(of.first.size());
-  double least[2] = {kInfinity, kInfinity};
-  std::size_t count[2] = {0, 0};
-  for (Row row = 0; row < rows; ++row) {
-    if (value[row] == kInfinity) continue;
-    const std::size_t c = class_of(row);
-    ++count[c];
-    if (value[row] > least[c]) continue;
-    Row& best = line_[c].best;
-    if (value[row] < least[c] || of.rank[row] < of.rank[best]) best = row;
-    least[c] = value[row];
-  }
-  for (const std::size_t c : {0, 1}) line_[c].count = count[c];
-}
-
-// The first remaining job of a line, or kNone.
-TandemEpoch::Row TandemEpoch::head(std::size_t group) {
-  Line& line = line_[group];
-  if (line.count == 0) return kNone;
-  if (line.best != kNone) return line.best;
-  if (!line.gathered) {
-    for (Row row = 0; row < lined_up_->first.size(); ++row) {
-      if (lined_up_->first[row] < kInfinity && class_of(row) == group && row != line.taken) {
-        line.heap.push_back({lined_up_->rank[row], row});
-      }
+    if (stands[at]) {
+      ranking_of(row, at).set(row, rank_of(row, at));
+    } else {
+      ranking_of(row, at).erase(row);
     }
-    std::make_heap(line.heap.begin(), line.heap.end());
-    line.gathered = true;
   }
-  return line.best = line.heap.front().row;
+  if (split_ && (maps || shuffles)) {
+    imbalance_.set(row, imbalance_of(map_size, shuffle_size), job.sequence);
+  } else {
+    imbalance_.erase(row);
+  }
 }
 
-void TandemEpoch::drop_head(std::size_t group) {
-  Line& line = line_[group];
-  if (line.gathered) {
-    std::pop_heap(line.heap.begin(), line.heap.end());
-    line.heap.pop_back();
-  } else {
-    line.taken = line.best;
-  }
-  line.best = kNone;
-  --line.count;
+TandemRank TandemEpoch::rank_of(Row row, Station at) const {
+  const Job& job = jobs_[row];
+  const double slack = kRounding * (job.size[kMapping] + job.size[kShuffling]);
+  const auto left = [&](Station phase, bool any) {
+    return any ? seen_left(job.left[phase], job.size[phase], slack) : 0.0;
+  };
+  const Seen seen{left(kMapping, job.left[kMapping] != 0.0),
+                  left(kShuffling, job.left[kShuffling] != 0.0 || job.ready > 0.0)};
+  TandemRank rank = (at == kMapping ? map_rank : shuffle_rank)(options_.policy, seen,
+                                                               job.shuffle_heavy, job.sequence);
+  if (options_.policy == TandemPolicy::kFcfs) rank.first = job.arrival;
+  return rank;
 }
 
 // Gives a class up to `quota` of a station, job by job; returns what is left.
 double TandemEpoch::fill(Station at, std::size_t group, double quota) {
-  const StationState& station = stations_[at];
-  Parts& parts = stations_[at].parts[group];
-  std::vector<Flow>& flow = flow_[group];  // empty while maps are served
-  quota = parts.extend(quota);
-  while (quota > kCount && (at == kMapping || lends_ || parts.parts.empty())) {
-    Row row = head(group);
-    const bool flows =
-        !flow.empty() && (row == kNone || station.rank[flow.back().row] < station.rank[row]);
-    if (flows) row = flow.back().row;
-    if (row == kNone) break;
+  std::vector<Part>& parts = stations_[at].parts[group];
+  if (!parts.empty()) {
+    const double more = std::min(quota, parts.back().most - parts.back().share);
+    parts.back().share += more;
+    quota -= more;
+  }
+  const auto goes_on = [&] {
+    return quota > kCount && (at == kMapping || lends_ || parts.empty());
+  };
+  if (!goes_on()) return quota;
+  const std::size_t served = parts.size();
+  std::size_t place = 0;
+  stations_[at].ranking[group].visit_in_order([&](const auto& entry) {
+    if (place++ < served) return true;
+    const Row row = entry.item;
     double most = jobs_[row].most[at] / slots_at(at);
     Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
     most = std::min(1.0, most);
-    if (flows) {
-      if (flow.back().rate < most) bound = Bound::kProgress;
-      // With a period slots are whole.
-      if (!clock_.any()) most = std::min(most, flow.back().rate);
-      if (cap(row, at, most)) bound = Bound::kProgress;
-      flow.pop_back();
-    } else {
-      if (cap(row, at, most)) bound = Bound::kPeriod;
-      drop_head(group);
-    }
-    quota = parts.add(row, quota, most, bound);
-  }
+    const double flow = flow_[row];
+    if (flow < most) bound = Bound::kProgress;
+    // With a period slots are whole.
+    if (!clock_.any()) most = std::min(most, flow);
+    if (cap(row, at, most)) bound = flow < kInfinity ? Bound::kProgress : Bound::kPeriod;
+    const double share = std::min(quota, most);
+    parts.push_back({row, share, most, bound});
+    quota -= share;
+    return goes_on();
+  });
   return quota;
 }
 
@@ -288,8 +222,8 @@ void TandemEpoch::to_slots(Station at) {
   double sum = 0.0;
   std::int64_t given = 0;
   remainder_.clear();
-  for (const Parts& group : stations_[at].parts) {
-    for (const Part& part : group.parts) {
+  for (const std::vector<Part>& parts : stations_[at].parts) {
+    for (const Part& part : parts) {
       if (part.share <= 0.0) continue;
       Service& service = service_of(part.row);
       service.share[at] = part.share;
@@ -345,8 +279,8 @@ void TandemEpoch::hand_out_rest(Station at) {
   if (!clock_.any()) return;
   rest_parts_.clear();
   for (auto* column : {&rest_.work, &rest_.high, &assigned_slots_}) column->clear();
-  for (Parts& group : stations_[at].parts) {
-    for (Part& part : group.parts) {
+  for (std::vector<Part>& parts : stations_[at].parts) {
+    for (Part& part : parts) {
       if (part.share <= 0.0) continue;
       rest_parts_.push_back(&part);
       rest_.work.push_back(part.bound == Bound::kProgress ? 0.0 : usable(part.row, at));
@@ -365,16 +299,15 @@ void TandemEpoch::hand_out_rest(Station at) {
 
 // Orders all jobs that wait at a station by rank.
 void TandemEpoch::order_all(Station at) {
-  auto& [first, rank, parts, turn] = stations_[at];
-  turn.clear();
+  StationState& station = stations_[at];
+  station.turn.clear();
   if (!clock_.any()) return;
   by_rank_.clear();
-  for (Row row = 0; row < first.size(); ++row) {
-    if (first[row] < kInfinity) by_rank_.push_back(row);
+  for (const auto& ranking : station.ranking) {
+    by_rank_.insert(by_rank_.end(), ranking.entries().begin(), ranking.entries().end());
   }
-  std::sort(by_rank_.begin(), by_rank_.end(),
-            [&ranks = rank](Row a, Row b) { return ranks[a] < ranks[b]; });
-  for (const Row row : by_rank_) turn.push_back(jobs_.id_of(row));
+  std::sort(by_rank_.begin(), by_rank_.end());
+  for (const auto& entry : by_rank_) station.turn.push_back(jobs_.id_of(entry.item));
 }
 
 void TandemEpoch::find_latest() {
@@ -393,9 +326,8 @@ void TandemEpoch::begin_decision(double now, const Both<std::int64_t>& slots, do
   }
   clock_.begin(now, period);
   options_.slots = slots;
-  for (std::size_t c = 0; c < 2; ++c) {
-    for (StationState& station : stations_) station.parts[c].parts.clear();
-    flow_[c].clear();
+  for (StationState& station : stations_) {
+    for (std::vector<Part>& parts : station.parts) parts.clear();
   }
   service_.clear();
 }
@@ -403,26 +335,30 @@ void TandemEpoch::begin_decision(double now, const Both<std::int64_t>& slots, do
 // Serves the jobs that wait for a station.
 void TandemEpoch::serve(Station at, double heavy) {
   if (options_.slots[at] == 0) return;
-  line_up(stations_[at]);
   share(at, heavy);
   to_slots(at);
   hand_out_rest(at);
 }
 
-// Lists jobs that map now and have nothing ready: the work they map flows into the shuffle station.
-void TandemEpoch::line_up_flows() {
-  for (std::size_t c = 0; c < 2; ++c) {
-    for (const Part& part : stations_[kMapping].parts[c].parts) {
-      // the job waits at the station itself
-      if (stations_[kShuffling].first[part.row] < kInfinity) continue;
+// Jobs that map now and have nothing ready stand at the shuffle station meanwhile.
+void TandemEpoch::serve_shuffles(double heavy) {
+  flows_.clear();
+  for (const std::vector<Part>& parts : stations_[kMapping].parts) {
+    for (const Part& part : parts) {
+      if (ranking_of(part.row, kShuffling).contains(part.row)) continue;
       const double rate = part.share * jobs_[part.row].ratio();
       // As printed in Lin et al. 2013, the first job keeps others from shuffling even if it has
       // nothing to shuffle.
-      if (rate > 0.0 || !lends_) flow_[c].push_back({part.row, rate});
+      if (!(rate > 0.0) && lends_) continue;
+      flow_[part.row] = rate;
+      flows_.push_back(part.row);
+      ranking_of(part.row, kShuffling).set(part.row, rank_of(part.row, kShuffling));
     }
-    const std::vector<TandemRank>& rank = stations_[kShuffling].rank;
-    std::sort(flow_[c].begin(), flow_[c].end(),
-              [&](const Flow& a, const Flow& b) { return rank[b.row] < rank[a.row]; });
+  }
+  serve(kShuffling, heavy);
+  for (const Row row : flows_) {
+    flow_[row] = kInfinity;
+    ranking_of(row, kShuffling).erase(row);
   }
 }
 
@@ -440,12 +376,13 @@ std::span<const TandemEpoch::Service> TandemEpoch::decide(
                                 std::to_string(latest_arrival_));
   }
   begin_decision(now, slots, held);
-  const double heavy = split_ ? split_share(beta()) : 1.0;
+  // The least imbalance of all jobs sets the shares of classes.
+  const double beta = imbalance_.empty() ? kInfinity : imbalance_.top_key();
+  const double heavy = split_ ? split_share(beta) : 1.0;
   // If every job seems to have only one phase, the printed shares leave nothing for other jobs.
   lends_ = options_.conserving || (split_ && heavy == 1.0);
   serve(kMapping, heavy);
-  line_up_flows();
-  serve(kShuffling, heavy);
+  serve_shuffles(heavy);
   for (const Station at : kStations) order_all(at);
   return all_services();
 }
@@ -455,7 +392,8 @@ Bound TandemEpoch::bound_of(Row row, const Service& service, Station at) const {
   // Whether the work that it maps could be shuffled.
   const bool feeds =
       at == kShuffling && service.share[kMapping] > 0.0 && jobs_[row].size[kShuffling] > 0.0;
-  if (stations_[at].first[row] == kInfinity && !feeds) return Bound::kNothing;
+  const bool waits = stations_[at].ranking[class_of(row)].contains(row);
+  if (!waits && !feeds) return Bound::kNothing;
   return options_.slots[at] > 0 ? Bound::kOrder : Bound::kNoSlots;
 }
 

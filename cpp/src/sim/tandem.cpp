@@ -1,9 +1,8 @@
 // The fluid queue of two stations, map and shuffle. A job's map work releases shuffle work into its
 // buffer, `ratio` for each unit of map work, or all (`tail`) at the end of its maps. Terms:
-// `mapping` ranks jobs with map work, `buffered` jobs whose buffer holds work; a ranking keeps its
-// first entries sorted (near) and the rest in a heap (far), where entries whose stamp has changed
-// are void. A fall is how a rank decreases while its job runs. beta is the least imbalance of a
-// job's two phases (Split-SRPT shares the stations by it between map-heavy and shuffle-heavy jobs).
+// `mapping` ranks jobs with map work, `buffered` jobs whose buffer holds work. A fall is how a rank
+// decreases while its job runs. beta is the least imbalance of a job's two phases (Split-SRPT
+// shares the stations by it between map-heavy and shuffle-heavy jobs).
 #include "malleable/sim/tandem.hpp"
 
 #include <algorithm>
@@ -22,83 +21,6 @@ constexpr int kHistogramShift = 46;  // exponent and six bits of the fraction
 constexpr std::size_t kHistogramSize = std::size_t{1} << 17;
 
 }  // namespace
-
-void TandemQueue::Ranking::insert_near(const Entry& entry) {
-  auto place = near_.end();
-  while (place != near_.begin() && std::prev(place)->rank < entry.rank) {
-    if (near_.end() - place == 16) {
-      place =
-          std::lower_bound(near_.begin(), place, entry.rank,
-                           [](const Entry& a, const TandemRank& rank) { return rank < a.rank; });
-      break;
-    }
-    --place;
-  }
-  near_.insert(place, entry);
-}
-
-void TandemQueue::Ranking::push_far(const Entry& entry) {
-  far_.push_back(entry);
-  std::push_heap(far_.begin(), far_.end(),
-                 [](const Entry& a, const Entry& b) { return b.rank < a.rank; });
-}
-
-void TandemQueue::Ranking::insert(const TandemRank& rank, std::uint32_t row) {
-  if (row >= stamp_.size()) stamp_.resize(row + 1, 0);
-  const Entry entry{rank, row, ++stamp_[row]};
-  const bool any_far = count_ > near_.size();
-  ++count_;
-  if (near_.empty() || rank < near_.front().rank || (!any_far && near_.size() < kNear)) {
-    insert_near(entry);
-  } else {
-    push_far(entry);
-  }
-  if (near_.size() > 2 * kNear) {
-    for (std::size_t k = 0; k < kNear; ++k) push_far(near_[k]);
-    near_.erase(near_.begin(), near_.begin() + kNear);
-  }
-}
-
-void TandemQueue::Ranking::erase(const TandemRank& rank, std::uint32_t row) {
-  --count_;
-  ++stamp_[row];
-  if (near_.back().rank.id == rank.id) {
-    near_.pop_back();
-  } else if (!(near_.front().rank < rank)) {
-    near_.erase(
-        std::lower_bound(near_.begin(), near_.end(), rank,
-                         [](const Entry& a, const TandemRank& other) { return other < a.rank; }));
-  }
-  if (near_.empty() || far_.size() > 2 * count_ + kNear) refill();
-}
-
-void TandemQueue::Ranking::change(const TandemRank& old, const TandemRank& rank,
-                                  std::uint32_t row) {
-  if (near_.back().rank.id == old.id && !(old < rank)) {
-    near_.back().rank = rank;
-    return;
-  }
-  if (!(old < rank) && !(rank < old)) return;
-  erase(old, row);
-  insert(rank, row);
-}
-
-// Drops void entries, all of them if there are many, and moves the first entries of the heap up.
-void TandemQueue::Ranking::refill() {
-  const auto later = [](const Entry& a, const Entry& b) { return b.rank < a.rank; };
-  if (far_.size() > 2 * count_ + kNear) {
-    std::erase_if(far_, [this](const Entry& entry) { return stamp_[entry.row] != entry.stamp; });
-    std::make_heap(far_.begin(), far_.end(), later);
-  }
-  if (!near_.empty()) return;
-  while (near_.size() < kNear && !far_.empty()) {
-    const Entry first = far_.front();
-    std::pop_heap(far_.begin(), far_.end(), later);
-    far_.pop_back();
-    if (stamp_[first.row] == first.stamp) near_.push_back(first);
-  }
-  std::reverse(near_.begin(), near_.end());
-}
 
 TandemQueue::TandemQueue(const TandemOptions& options)
     : options_(options),
@@ -158,7 +80,6 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
     given_place_[row] = {jobs.map_place[j], jobs.shuffle_place[j]};
   }
   job.shuffle_heavy = map_seen < shuffle_seen;
-  job.imbalance = imbalance_of(map_seen, shuffle_seen);
   if (map == 0.0) {
     job.buffer = shuffle;
   } else if (options_.overlap) {
@@ -166,20 +87,12 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
   } else {
     job.tail = shuffle;
   }
-  place_[row].maps = place_[row].waits = false;
   ++totals_.events;
   if (job.size() == 0.0) {
     complete(row);
     return;
   }
-  if (split_) {
-    if (imbalance_.size() >= static_cast<std::size_t>(2 * present() + 32)) {
-      std::erase_if(imbalance_, [this](const Imbalance& entry) { return gone(entry); });
-      std::make_heap(imbalance_.begin(), imbalance_.end(), std::greater<>());
-    }
-    imbalance_.push_back({job.imbalance, job.id, row});
-    std::push_heap(imbalance_.begin(), imbalance_.end(), std::greater<>());
-  }
+  if (split_) imbalance_.set(row, imbalance_of(map_seen, shuffle_seen), job.id);
   if (ranked_) {
     refresh(row);
   } else {
@@ -191,6 +104,7 @@ void TandemQueue::complete(std::uint32_t row) {
   FluidJob& job = jobs_[row];
   job.alive = false;
   free_.push_back(row);
+  imbalance_.erase(row);
   ++totals_.completed;
   const double response = totals_.now > job.arrival ? totals_.now - job.arrival : 0.0;
   const double stretch = job.size() > 0.0 ? response / job.size() : 0.0;
@@ -233,30 +147,23 @@ void TandemQueue::refresh(std::uint32_t row) {
   const FluidJob& job = jobs_[row];
   Class& group = class_of(job);
   Place& place = place_[row];
-  Place fresh;
-  fresh.maps = job.map > 0.0;
-  fresh.waits = job.buffer > 0.0;
   if (options_.policy == TandemPolicy::kOrder) {
-    fresh.map = {given_place_[row].first, 0.0, job.id};
-    fresh.shuffle = {given_place_[row].second, 0.0, job.id};
+    place.map = {given_place_[row].first, 0.0, job.id};
+    place.shuffle = {given_place_[row].second, 0.0, job.id};
   } else {
     const Seen left = seen(row);
-    fresh.map = map_rank(options_.policy, left, job.shuffle_heavy, job.id);
-    fresh.shuffle = shuffle_rank(options_.policy, left, job.shuffle_heavy, job.id);
+    place.map = map_rank(options_.policy, left, job.shuffle_heavy, job.id);
+    place.shuffle = shuffle_rank(options_.policy, left, job.shuffle_heavy, job.id);
   }
-  const auto update = [row](Ranking& ranking, bool was, bool is, const TandemRank& old,
-                            const TandemRank& now) {
-    if (was && is) {
-      ranking.change(old, now, row);
-    } else if (was) {
-      ranking.erase(old, row);
-    } else if (is) {
-      ranking.insert(now, row);
+  const auto update = [row](Ranking& ranking, bool stands, const TandemRank& rank) {
+    if (stands) {
+      ranking.set(row, rank);
+    } else {
+      ranking.erase(row);
     }
   };
-  update(group.mapping, place.maps, fresh.maps, place.map, fresh.map);
-  update(group.buffered, place.waits, fresh.waits, place.shuffle, fresh.shuffle);
-  place = fresh;
+  update(group.mapping, job.map > 0.0, place.map);
+  update(group.buffered, job.buffer > 0.0, place.shuffle);
 }
 
 // How fast the ranks of a running job fall. `next` is lowered to the time at which the work that
@@ -320,7 +227,7 @@ double TandemQueue::next_change() const {
       double slack = kRounding * (one.size() + other.size());
       if (options_.estimated) slack = std::max({slack, guess_[own].slack, guess_[rival].slack});
       const Place &back = place_[own], &front = place_[rival];
-      if (back.maps && front.maps && front.map < back.map) {
+      if (one.map > 0.0 && other.map > 0.0 && front.map < back.map) {
         next = std::min(next, until_overtaken(falls[i].map, falls[k].map, slack));
       }
       if (front.shuffle < back.shuffle) {
@@ -331,18 +238,8 @@ double TandemQueue::next_change() const {
   return next;
 }
 
-// The least imbalance of the present jobs (1 if there are none).
-double TandemQueue::beta() {
-  while (!imbalance_.empty()) {
-    if (!gone(imbalance_.front())) return imbalance_.front().value;
-    std::pop_heap(imbalance_.begin(), imbalance_.end(), std::greater<>());
-    imbalance_.pop_back();
-  }
-  return 1.0;
-}
-
 // The shares of the classes at both stations, and whether a class lends what it cannot use.
-TandemQueue::Portions TandemQueue::portions() {
+TandemQueue::Portions TandemQueue::portions() const {
   Portions all;
   all.lends = options_.conserving;
   if (!split_) return all;
@@ -362,17 +259,17 @@ TandemQueue::Portions TandemQueue::portions() {
 void TandemQueue::serve(const Class& group, double map_share, double flow, double given,
                         bool lends) {
   const bool maps = !group.mapping.empty(), waits = !group.buffered.empty();
-  const std::uint32_t mapper = maps ? group.mapping.best().row : 0;
+  const Index mapper = maps ? group.mapping.top() : 0;
   // The first job to shuffle is the mapper: no other job may shuffle unless it lends.
-  const bool first = maps && (!waits || place_[mapper].shuffle < group.buffered.best().rank);
+  const bool first = maps && (!waits || place_[mapper].shuffle < group.buffered.top_key());
   const double direct = first ? std::min(flow, given) : 0.0;
   const double drained = first && !lends ? 0.0 : given - direct;
-  if (maps && waits && group.buffered.best().row == mapper) {
+  if (maps && waits && group.buffered.top() == mapper) {
     service_.push_back({mapper, map_share, drained});
     return;
   }
   if (maps) service_.push_back({mapper, map_share, direct});
-  if (waits && drained > 0.0) service_.push_back({group.buffered.best().row, 0.0, drained});
+  if (waits && drained > 0.0) service_.push_back({group.buffered.top(), 0.0, drained});
 }
 
 // Serves the first jobs of each class, by its share of both stations.
@@ -385,7 +282,7 @@ void TandemQueue::decide_ranked() {
   double left = 1.0;
   for (std::size_t c = 0; c < groups; ++c) {
     if (!classes_[c].mapping.empty()) {
-      const FluidJob& mapper = jobs_[classes_[c].mapping.best().row];
+      const FluidJob& mapper = jobs_[classes_[c].mapping.top()];
       if (mapper.buffer == 0.0) flow[c] = all.map[c] * mapper.ratio;
     }
     const bool waits = !classes_[c].buffered.empty();

@@ -13,9 +13,9 @@
 // the work that is ready or becomes ready within the period. Slots that no job can use fully go to
 // the job whose phase ends earlier by them the most. Shares are then whole slots.
 //
-// Ranks are updated as jobs change. A decision is one pass over them, O(n), while the first jobs
-// can use a whole station; if jobs have few slots each, it takes O(n + k log n) for k running of n
-// jobs. Allocates nothing once warm. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+// Jobs stand in heaps by rank, O(log n) a change of one of n jobs. A decision takes O(k log k) for
+// k running jobs, with a period O(n log n). Allocates nothing once warm. Source: Lin, Wierman,
+// Zhang, Tan 2013, section 4.
 #pragma once
 
 #include <array>
@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/bound.hpp"
 #include "malleable/model/problem.hpp"
@@ -128,41 +129,16 @@ class TandemEpoch {
     // Shuffle work for each unit of map work.
     double ratio() const { return size[kMapping] > 0.0 ? size[kShuffling] / size[kMapping] : 0.0; }
   };
-  // Jobs of one station and class in order: the first is found in one pass; a heap of the others is
-  // built only if needed.
-  struct Line {
-    struct Entry {
-      TandemRank rank;
-      Row row;
-      bool operator<(const Entry& other) const { return other.rank < rank; }
-    };
-    std::vector<Entry> heap;
-    Row best = kNone, taken = kNone;  // the first job; the one that was first before the heap
-    std::size_t count = 0;
-    bool gathered = false;
-  };
   struct Part {  // a job's share of a station
     Row row;
     double share, most;
     Bound bound;  // reason of the maximum
   };
-  // Running jobs of a class at a station, in order; the last one may take more.
-  struct Parts {
-    std::vector<Part> parts;
-    // Both give up to `quota`, to the last job or to a new one, and return what is left of it.
-    double extend(double quota);
-    double add(Row row, double quota, double most, Bound bound);
-  };
-
-  struct Flow {  // a job whose map phase releases shuffle work now
-    Row row;
-    double rate;  // rate of its shuffle work, as a share of that station
-  };
   struct StationState {
-    // First parts of the ranks, infinite if there is nothing to do; a pass reads only these.
-    std::vector<double> first;
-    std::vector<TandemRank> rank;
-    Both<Parts> parts;  // by class
+    // By class: jobs that have something to do here, by rank; running jobs in order, of which the
+    // last one may take more.
+    Both<KeyedHeap<TandemRank>> ranking;
+    Both<std::vector<Part>> parts;
     std::vector<std::int64_t> turn;
   };
 
@@ -171,18 +147,18 @@ class TandemEpoch {
   void begin_decision(double now, const Both<std::int64_t>& slots, double period);
   // Gives the slots of a station.
   void serve(Station at, double heavy);
-  // Lists jobs that map now and have nothing ready: their work flows into the shuffle station.
-  void line_up_flows();
+  // Serves the shuffle station. Jobs that map now and have nothing ready wait there, too, because
+  // their work flows into it.
+  void serve_shuffles(double heavy);
   // Sets latest_arrival_ again after jobs left.
   void find_latest();
   // Computes a job's ready shuffle work (unless it is given) and its ranks.
   void refresh(Row row);
   std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }
-  double beta() const;  // the least imbalance of all jobs, which sets the shares of classes
-  // Finds the first job of each class at a station; head() is the first that remains.
-  void line_up(const StationState& of);
-  Row head(std::size_t group);
-  void drop_head(std::size_t group);
+  KeyedHeap<TandemRank>& ranking_of(Row row, Station at) {
+    return stations_[at].ranking[class_of(row)];
+  }
+  TandemRank rank_of(Row row, Station at) const;
   // Hands up to `quota` of a station down the line of a class; returns the rest.
   double fill(Station at, std::size_t group, double quota);
   // The work that a job can do at a station within the period [slot-seconds].
@@ -211,13 +187,14 @@ class TandemEpoch {
   // in the present decision, jobs and classes pass on capacity that they cannot use
   bool lends_ = true;
   Both<StationState> stations_;
-  std::vector<double> imbalance_;  // by row: the larger over the smaller phase
+  IndexedHeap imbalance_;  // of classes apart: jobs by the larger over the smaller phase
   std::int64_t sequence_ = 0;
   double latest_arrival_ = -kInfinity;
 
-  Line line_[2];
-  const StationState* lined_up_ = nullptr;
-  std::vector<Flow> flow_[2];  // jobs that map with nothing ready, the last in rank first
+  // Jobs that map with nothing ready; by row the rate of their shuffle work, as a share of that
+  // station (infinite: nothing flows).
+  std::vector<Row> flows_;
+  std::vector<double> flow_;
   std::vector<std::uint32_t> service_at_;
   std::vector<Service> service_;
   struct Remainder {
@@ -230,7 +207,7 @@ class TandemEpoch {
   std::vector<double> assigned_slots_;
   std::vector<Part*> rest_parts_;
   LeftOverSlots left_over_;
-  std::vector<Row> by_rank_;
+  std::vector<KeyedHeap<TandemRank>::Entry> by_rank_;
 };
 
 }  // namespace malleable

@@ -10,10 +10,9 @@
 // arrival; MaxSRPT: by the larger phase left; SplitSRPT: two classes, map-heavy and shuffle-heavy
 // jobs, each by its larger phase; TwoSRPT: each station by its own rank); others share stations.
 //
-// Ranked policies keep lists of the jobs with map work and of those with something to shuffle, the
-// first ones sorted, the others in a heap; at most two jobs of a class run at each station, so an
-// event costs O(log n) for n jobs. Shares cost O(n) an event, O(n^2) at worst. Memory: the jobs in
-// the system, and records only if wanted.
+// Ranked policies keep heaps of the jobs with map work and of those with something to shuffle; at
+// most two jobs of a class run at each station, so an event costs O(log n) for n jobs. Shares cost
+// O(n) an event, O(n^2) at worst. Memory: the jobs in the system, and records only if wanted.
 //
 // As Lin et al. print it, the shuffle station serves only the first job of its class, and classes
 // do not lend each other capacity; `conserving` (as in their experiments) passes on unused
@@ -33,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/policy/tandem_policy.hpp"
 
 namespace malleable {
@@ -49,7 +49,6 @@ struct FluidJob {
   double arrival = 0.0;
   double map_size = 0.0;  // at arrival
   double shuffle_size = 0.0;
-  double imbalance = 1.0;  // the larger over the smaller phase, as the policy sees it
   double map_completion = 0.0;
   double start = -1.0;  // first served
   std::int64_t id = 0;
@@ -135,38 +134,12 @@ class TandemQueue {
   std::vector<std::int64_t> response_histogram;
 
  private:
-  // Jobs by rank. The first ones are sorted, the first in rank last; all others wait in a heap,
-  // where entries of jobs that left it stay until they surface. O(log n) a change, amortised.
-  class Ranking {
-   public:
-    struct Entry {
-      TandemRank rank;
-      std::uint32_t row;
-      std::uint32_t stamp;  // as stamp_ has it, or the entry is void
-    };
-    bool empty() const { return near_.empty(); }
-    const Entry& best() const { return near_.back(); }
-    void insert(const TandemRank& rank, std::uint32_t row);
-    void erase(const TandemRank& rank, std::uint32_t row);
-    void change(const TandemRank& old, const TandemRank& rank, std::uint32_t row);
-
-   private:
-    static constexpr std::size_t kNear = 64;  // jobs of the least ranks, which are kept sorted
-    void insert_near(const Entry& entry);
-    void push_far(const Entry& entry);
-    void refill();  // moves the first jobs from the heap to the sorted ones
-
-    std::vector<Entry> near_, far_;     // no job in far_ goes before a job in near_
-    std::vector<std::uint32_t> stamp_;  // by row
-    std::size_t count_ = 0;             // jobs in the ranking
-  };
+  using Ranking = KeyedHeap<TandemRank>;  // jobs by rank
   struct Class {
     Ranking mapping, buffered;  // jobs with map work left; jobs with something to shuffle
   };
-  // How the rankings hold a job.
-  struct Place {
-    TandemRank map, shuffle;           // its ranks at the stations
-    bool maps = false, waits = false;  // it is in `mapping`; in `buffered`
+  struct Place {  // the ranks of a job at the stations
+    TandemRank map, shuffle;
   };
   // Estimates, and true sizes less estimates; slack: work that counts as rounding.
   struct Guess {
@@ -192,7 +165,7 @@ class TandemQueue {
   void add(const TandemJobs& jobs, std::size_t j);
   void complete(std::uint32_t row);
   void refresh(std::uint32_t row);  // its ranks, after it worked
-  Portions portions();
+  Portions portions() const;
   // Serves the first jobs of a class.
   void serve(const Class& group, double map_share, double flow, double given, bool lends);
   void decide_ranked();  // serves the first jobs of each class
@@ -200,7 +173,8 @@ class TandemQueue {
   void share_shuffle(double waiting_weight);
   void decide_shares();  // serves all jobs at once, by weight
   double weight_of(const FluidJob& job) const { return options_.weighted ? job.weight : 1.0; }
-  double beta();                       // the least imbalance of all jobs
+  // The least imbalance of all jobs; 1 if there are none.
+  double beta() const { return imbalance_.empty() ? 1.0 : imbalance_.top_key(); }
   Seen seen(std::uint32_t row) const;  // work left, as the policy sees it
   // How fast a running job's ranks fall; `next`: time until they change otherwise, if that is
   // sooner.
@@ -223,16 +197,7 @@ class TandemQueue {
   std::vector<std::uint32_t> free_;                     // rows
   std::vector<std::uint32_t> present_;                  // shares: by arrival
   std::array<Class, 2> classes_;
-  struct Imbalance {
-    double value;
-    std::int64_t id;
-    std::uint32_t row;
-    bool operator>(const Imbalance& other) const { return value > other.value; }
-  };
-  std::vector<Imbalance> imbalance_;  // a heap, the least on top; it may still have jobs that left
-  bool gone(const Imbalance& entry) const {
-    return !jobs_[entry.row].alive || jobs_[entry.row].id != entry.id;
-  }
+  IndexedHeap imbalance_;  // of present jobs, if classes are apart
   std::vector<Service> service_;
   std::vector<double> limit_;  // by service: the most that it can shuffle; 0: settled
   std::function<void()> poll_;
