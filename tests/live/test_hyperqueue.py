@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from concurrent import futures
@@ -180,18 +181,17 @@ def test_a_process_runs_one_command_after_the_other_for_a_while(engine, tmp_path
 
 
 def test_cancel(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr("malleable.live.engines.hyperqueue._GRACE", 0.3)
     deaf = f"trap '' TERM; touch {tmp_path}/deaf; while :; do sleep 0.1; done"
     engine.start([Task(f"sleep {k}", ["sleep", "60"], bundle=k) for k in range(9)])
     engine.start([Task("deaf", ["sh", "-c", deaf], bundle=9)])
-    until(lambda: sum(bundle.pilot is not None for bundle in engine._given.values()) == 4)
-    tell = engine._send
+    until(lambda: sum(each.bundle is not None for each in engine._pilots.values()) == 4)
+    tell = engine._tell
 
-    def tell_slowly(process, what, number):  # so that who was told first looks for more meanwhile
-        tell(process, what, number)
+    def tell_slowly(process, *messages):  # so that who was told first looks for more meanwhile
+        tell(process, *messages)
         time.sleep(0.2)
 
-    monkeypatch.setattr(engine, "_send", tell_slowly)
+    monkeypatch.setattr(engine, "_tell", tell_slowly)
     engine.cancel([f"sleep {k}" for k in range(9)])
     engine.cancel(["never", "sleep 3"])
     found = heard(engine, 9)
@@ -274,10 +274,9 @@ def test_processes_and_servers_that_are_killed():
         assert next(iter(heard(engine, 1).values())).kind == "lost"
         os.kill(sleeps, signal.SIGKILL)
         os.kill(engine._own.pid, signal.SIGKILL)
-        until(lambda: engine.poll(0.1) is not None and engine.broken)
-        assert "the server does not answer" in engine.broken
         with pytest.raises(OSError, match="the server does not answer"):
-            engine.poll(0.0)
+            until(lambda: engine.poll(0.1) is None)
+        assert "the server does not answer" in engine.broken
     finally:
         engine.close(0.0)
 
@@ -300,8 +299,7 @@ def test_a_pool_without_its_server(tmp_path):
 
 @contextmanager
 def visitor(engine):
-    made = pilot.socket()
-    made.connect(("127.0.0.1", engine._listener.getsockname()[1]))
+    made = socket.create_connection(("127.0.0.1", engine._listener.getsockname()[1]))
     yield made
     made.close()
 

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from malleable.live.engines.remote import Call, Reply, by_value, worded
-from malleable.live.protocol import Event, RemoteValue, heard
+from malleable.live.protocol import Event, RemoteValue, Task, heard
 from malleable.validation import check_slots
 
 LOOK = 1.0  # seconds between two looks at the cluster
@@ -42,6 +44,20 @@ class Cluster:
 
     def wake(self) -> None:
         self._said.put(None)
+
+    def start(self, tasks: Sequence[Task]) -> None:
+        for _, same in groupby(tasks, attrgetter("bundle")):
+            bundle = list(same)
+            try:
+                sent = self._send([task.call for task in bundle])
+            except Exception as error:
+                self._break(worded(error))
+                return
+            self._open(sent, [task.key for task in bundle])
+
+    def _send(self, calls: list[Call]) -> Any:
+        # Send a bundle to the cluster; returns its name there.
+        raise NotImplementedError
 
     def _open(self, bundle: Any, keys: list[str]) -> None:
         self._bundles[bundle] = keys

@@ -12,14 +12,14 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
-from itertools import groupby
+from functools import lru_cache, partial
+from itertools import count
 from typing import Any
 
 from malleable.files.advice import library
 from malleable.live.engines.cluster import LOOK, Cluster
-from malleable.live.engines.remote import GRAIN, Outcome, run_bundle
-from malleable.live.protocol import Abilities, Event, Task, heard
+from malleable.live.engines.remote import GRAIN, Call, Outcome, run_bundle
+from malleable.live.protocol import Abilities, Event, heard
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
@@ -48,7 +48,7 @@ class Dask(Cluster):
         Priority of all calls of the pool against tasks of others. A higher priority goes first; equal
         priorities go in the order of submission.
     **submit
-        More arguments of ``Client.map``, such as ``workers`` and ``resources``. With these also give
+        More arguments of ``Client.submit``, such as ``workers`` and ``resources``. With these also give
         ``slots``: how many calls the chosen workers can run at once.
 
     Raises
@@ -85,7 +85,7 @@ class Dask(Cluster):
             raise ValueError(f"client = {client!r}: {self._client.status}")
         self._submit = {**submit, "priority": priority, "pure": False, "fifo_timeout": "0 ms"}
         self._name = f"malleable-{secrets.token_hex(8)}"
-        self._count = 0
+        self._numbers = count()  # of bundles
         self._futures: dict[str, Any] = {}  # by bundle, until it has ended
         self._comm: Any = None  # the connection on which bundles report
         # Whether the scheduler is being asked for its threads, and when it was asked last.
@@ -102,29 +102,17 @@ class Dask(Cluster):
             self._comm = comm
             self._client.subscribe_topic(self._name, self._said.put)
 
-    def start(self, tasks: Sequence[Task]) -> None:
-        bundles = [list(same) for _, same in groupby(tasks, lambda task: task.bundle)]
-        names = [f"{self._name}-{self._count + k}" for k in range(len(bundles))]
-        self._count += len(bundles)
-        try:
-            packed = [self._packed(*each) for each in zip(names, bundles, strict=True)]
-            futures = self._client.map(
-                _run, *map(list, zip(*packed, strict=True)), key=names, **self._submit
-            )
-        except Exception as error:
-            self._break(str(error))
-            return
-        for name, bundle, future in zip(names, bundles, futures, strict=True):
-            self._open(name, [task.key for task in bundle])
-            self._futures[name] = future
-            future.add_done_callback(lambda ended: self._said.put(ended.key))
-
-    def _packed(self, name: str, bundle: Sequence[Task]) -> tuple[bytes, Any]:
+    def _send(self, calls: list[Call]) -> Any:
         if self._shared[1] is not None and self._shared[1].status != "finished":
             self._shared = b"", None  # the shared function was lost
-        send = lambda function: self._client.scatter(function, hash=False)  # noqa: E731
-        calls, function = self._with_function([task.call for task in bundle], send)
-        return pickle.dumps((self._name, name, calls)), function
+        name = f"{self._name}-{next(self._numbers)}"
+        scatter = partial(self._client.scatter, hash=False)
+        packed, function = self._with_function(calls, scatter)
+        message = pickle.dumps((self._name, name, packed))
+        future = self._client.submit(_run, message, function, key=name, **self._submit)
+        self._futures[name] = future
+        future.add_done_callback(lambda ended: self._said.put(ended.key))
+        return name
 
     def _give_up(self, bundle: str) -> None:
         self._futures.pop(bundle).release()

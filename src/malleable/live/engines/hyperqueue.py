@@ -1,9 +1,9 @@
 """Commands and Python calls as tasks of HyperQueue: on a running server, or on one that the engine starts.
 
 HyperQueue starts pilots: small processes that connect to the engine, so that ends, cancels and deaths are
-known at once. A pilot gets a bundle (a command, or some short calls), reports the outcome, and gets the next;
-after a while it leaves its slot to HyperQueue's choice. A pilot costs some 12 ms of a processor, for calls
-some 60; a command or bundle 1 ms.
+known at once. A pilot gets a bundle (some short commands or calls, or one), reports the outcomes, and gets the
+next; after a while it leaves its slot to HyperQueue's choice. A pilot costs some 20 ms of a processor, for
+calls some 60; a command or bundle 1 ms.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from malleable.files.advice import library
 from malleable.live.engines.cluster import LOOK, Cluster
-from malleable.live.engines.process import pilot
+from malleable.live.engines.process import pilot, supervisor
+from malleable.live.engines.process.child import Frames
+from malleable.live.engines.process.local import GONE, event_of
 from malleable.live.protocol import Abilities, Event, Task
 
 _GRAIN = 0.25  # seconds of calls that one bundle has
 _STUCK = 2.0 * _GRAIN  # seconds after which calls that have not begun are taken back
 _TOGETHER = 500  # most calls of a bundle
 _AHEAD = 0.2  # seconds before a slot becomes free at which the next bundle is submitted
-_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+_SHORT = 1.0  # seconds that a pilot rests whose machine had no room for a command
 _STAY = 20.0  # approximate seconds that a process keeps its slot while there is work
 _LEAVE = 1.0  # seconds that processes which are not needed any more have to connect
 _IDLE = 0.2  # seconds that a process waits for more work
@@ -57,32 +60,33 @@ with LocalCluster() as cluster:
 """
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Bundle:
-    """A command, or short calls that a pilot runs one after the other."""
+    """Commands or calls that a pilot runs one after the other."""
 
-    tasks: dict[int, Task]  # by place: tasks without an event yet
+    tasks: dict[str, Task]  # by key: tasks without an event yet
+    calls: bool
     pilot: _Pilot | None = None
-    since: float = 0.0  # time at which a process took it
+    since: float = 0.0  # time at which a pilot took it
     asked_back: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Pilot:
     """A process that HyperQueue has started, or will start, for this engine."""
 
-    job: int  # number of the server's job
-    place: int  # its place in that job
+    place: int  # in its job of the server
     calls: bool  # calls; otherwise commands
     answer: bytes = b""  # proof that the engine shows the process
+    job: int = 0  # number of the server's job
     connection: socket.socket | None = None  # None: it has not connected yet
-    number: int = 0  # number of the bundle that it took last
+    bundle: _Bundle | None = None  # that it took last
     sending: threading.Lock = field(default_factory=threading.Lock)
 
-    def send(self, value: Any) -> None:
+    def send(self, *messages: tuple[Any, ...]) -> None:
         assert self.connection
         with self.sending:
-            pilot.send(self.connection, value)
+            self.connection.sendall(supervisor.pack([*messages]))
 
 
 class HyperQueue(Cluster):
@@ -150,12 +154,9 @@ class HyperQueue(Cluster):
         self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
         # Attributes from here on are changed under the lock; a thread may wait for more work.
         self._lock = threading.Condition()
-        self._given: dict[int, _Bundle] = {}  # by number: bundles that have not ended
-        # Bundles for a process: of calls (True), of commands (False).
-        self._waiting = {calls: OrderedDict[int, _Bundle]() for calls in (False, True)}
+        # Bundles for a pilot: of calls (True), of commands (False).
+        self._waiting = {calls: OrderedDict[_Bundle, None]() for calls in (False, True)}
         self._pilots: dict[bytes, _Pilot] = {}  # by the proof that they show
-        # Used by the loop only.
-        self._count = 0  # number of the last bundle
         self._closed = False
         self._looked = time.monotonic()  # when the server was asked for failed pilots
         threading.Thread(target=self._accept, name="malleable-accept", daemon=True).start()
@@ -194,73 +195,71 @@ class HyperQueue(Cluster):
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        name, mine = b"", _Pilot(0, 0, calls=False)
+        name, frames = b"", Frames()
         try:
             connection.settimeout(_STARTS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             found = pilot.read(connection, pilot.HALF)
             connection.settimeout(None)
             with self._lock:
-                known = self._pilots.get(found)
+                mine = self._pilots.get(found)
                 # the server started the pilot a second time
-                if known is None or known.connection:
+                if mine is None or mine.connection:
                     return
-                name, mine, known.connection = found, known, connection
+                name, mine.connection = found, connection
             connection.sendall(mine.answer)
             # random, so that not all leave at once
             leaves = time.monotonic() + _STAY * random.uniform(0.5, 1.5)
-            while tasks := self._take(mine, leaves):
-                number = self._hand_over(mine, tasks)
-                for _ in tasks:
-                    self._said.put((number, pilot.receive(connection)))
-            mine.send(None)
-            while connection.recv(1 << 10):  # until it has ended
-                pass
+            while bundle := self._take(mine, leaves):
+                left = set(bundle.tasks)
+                self._hand_over(mine, bundle)
+                while left:
+                    for said in supervisor.unpack(frames, pilot.heard(connection)):
+                        left.discard(said[1])
+                        if said[0] == "returned" and said[2]:
+                            time.sleep(_SHORT)
+                        self._said.put(said)
         except (OSError, EOFError):
-            self._said.put((mine.number, None))
+            pass
         finally:
             connection.close()
-            self._said.put((name, None))
+            self._said.put(("over", name))
 
-    def _take(self, mine: _Pilot, leaves: float) -> list[Task]:
-        # What a pilot does next; nothing: it leaves.
+    def _take(self, mine: _Pilot, leaves: float) -> _Bundle | None:
+        # What a pilot does next; None: it leaves.
         waiting = self._waiting[mine.calls]
         with self._lock:
             until = time.monotonic() + _IDLE
             while not waiting and not self._closed and self._lock.wait(until - time.monotonic()):
                 pass
-            over = mine.number > 0 and time.monotonic() > leaves
+            over = mine.bundle is not None and time.monotonic() > leaves
             if not waiting or self._closed or over:
-                return []
-            mine.sending.acquire()
-            mine.number, bundle = waiting.popitem(last=False)
-            bundle.pilot, bundle.since = mine, time.monotonic()
-            return list(bundle.tasks.values())
+                return None
+            bundle, _ = waiting.popitem(last=False)
+            mine.sending.acquire()  # nothing is said of the bundle before it is sent
+            mine.bundle, bundle.pilot, bundle.since = bundle, mine, time.monotonic()
+            return bundle
 
-    def _hand_over(self, mine: _Pilot, tasks: Sequence[Task]) -> int:
+    def _hand_over(self, mine: _Pilot, bundle: _Bundle) -> None:
+        tasks, path = bundle.tasks.copy().items(), [each or os.getcwd() for each in sys.path]  # noqa: PTH109
+        messages: list[tuple[Any, ...]] = [("path", path)] if mine.calls else []
+        messages += [("start", key, *(task.call or task.command())) for key, task in tasks]
         try:
-            work: tuple[Any, ...]
-            if mine.calls:
-                path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109
-                work = "call", mine.number, path, [task.call for task in tasks]
-            else:
-                work = "run", mine.number, [(*task.command(), _GRACE) for task in tasks]
             assert mine.connection
-            pilot.send(mine.connection, work)
+            mine.connection.sendall(supervisor.pack(messages))
         finally:
             mine.sending.release()
-        return mine.number
 
     # The loop.
 
     def start(self, tasks: Sequence[Task]) -> None:
         with self._lock:
-            for _, same in groupby(tasks, lambda task: task.bundle):
-                self._count += 1
-                bundle = self._given[self._count] = _Bundle(dict(enumerate(same)))
-                self._waiting[bundle.tasks[0].call is not None][self._count] = bundle
-                for task in bundle.tasks.values():
-                    self._bundle_of[task.key] = self._count
+            for _, same in groupby(tasks, attrgetter("bundle")):
+                own = {task.key: task for task in same}
+                calls = any(task.call is not None for task in own.values())
+                bundle = _Bundle(own, calls)
+                self._waiting[calls][bundle] = None
+                self._bundle_of |= dict.fromkeys(own, bundle)
             self._lock.notify_all()
             lack = {
                 calls: len(these) - self._absent(calls) for calls, these in self._waiting.items()
@@ -275,13 +274,15 @@ class HyperQueue(Cluster):
 
     def _submit(self, count: int, calls: bool) -> None:
         job = self._library.Job(name="malleable", max_fails=None)
-        address = [self._host, str(self._listener.getsockname()[1])]
+        port = str(self._listener.getsockname()[1])
+        address = [self._host, port, "calls" if calls else "commands"]
+        how = [] if calls else ["-S"]  # without packages
         made = {}
         for place in range(count):
             name, answer = (secrets.token_bytes(pilot.HALF) for _ in range(2))
-            made[name] = _Pilot(0, place, calls, answer)
+            made[name] = _Pilot(place, calls, answer)
             job.program(
-                [self._python, "-I", *([] if calls else ["-S"]), str(Path(pilot.__file__)), *address],
+                [self._python, "-I", *how, str(Path(pilot.__file__)), *address],
                 env={pilot.SECRET: (name + answer).hex()}, cwd=os.getcwd(), stdout=None, stderr=None,  # noqa: PTH109
                 priority=self._priority,
             )  # fmt: skip
@@ -297,39 +298,36 @@ class HyperQueue(Cluster):
 
     def cancel(self, keys: Sequence[str]) -> None:
         """End commands, and take back calls that have not begun, with all calls of their bundle."""
-        numbers = {self._bundle_of[key] for key in keys if key in self._bundle_of}
-        with self._lock:  # first, because a process whose command ends would take the next command
+        bundles = {self._bundle_of[key] for key in keys if key in self._bundle_of}
+        with self._lock:  # first, because a pilot whose command ends would take the next bundle
             for these in self._waiting.values():
-                for number in these.keys() & numbers:
-                    del these[number]
-        for number in numbers:
-            if process := self._given[number].pilot:
-                self._send(process, "end", number)
+                for bundle in these.keys() & bundles:
+                    del these[bundle]
+        for bundle in bundles:
+            if bundle.pilot:
+                ends = [] if bundle.calls else [("kill", key) for key in bundle.tasks]
+                self._tell(bundle.pilot, ("back",), *ends)
             else:
-                for task in self._gone(number):
-                    self._said.put(Event("returned", task.key))
+                for key in self._gone(bundle):
+                    self._said.put(Event("returned", key))
 
     def kill(self, keys: Sequence[str]) -> None:
-        for key in keys:
-            number = self._bundle_of.get(key, 0)
-            process = self._given[number].pilot if number else None
-            if process is None:
+        for bundle, key in [(self._bundle_of.get(key), key) for key in keys]:
+            if bundle and bundle.pilot:
+                self._tell(bundle.pilot, ("back",), ("kill", key))
+            else:
                 self.cancel([key])
-                continue
-            tasks = self._given[number].tasks
-            place = next(place for place, task in tasks.items() if task.key == key)
-            self._send(process, "kill", number, place)
 
-    def _send(self, process: _Pilot, what: str, number: int, *place: int) -> None:
+    def _tell(self, to: _Pilot, *messages: tuple[Any, ...]) -> None:
         with contextlib.suppress(OSError):  # it has ended; poll notices
-            process.send((what, number, *place))
+            to.send(*messages)
 
-    def _gone(self, number: int) -> list[Task]:
-        # Forget a bundle; returns its tasks that have not ended.
-        with self._lock:
-            left = list(self._given.pop(number).tasks.values())
-        for task in left:
-            del self._bundle_of[task.key]
+    def _gone(self, bundle: _Bundle) -> list[str]:
+        # Forget a bundle; returns the keys of its tasks that have not ended.
+        left = list(bundle.tasks)
+        for key in left:
+            del self._bundle_of[key]
+        bundle.tasks.clear()
         return left
 
     def poll(self, seconds: float) -> list[Event]:
@@ -339,47 +337,46 @@ class HyperQueue(Cluster):
         return found
 
     def _heard(self, said: Any) -> list[Event]:
-        # Handle a report about a bundle, by number, or about the end of a pilot, by its proof (bytes).
-        about, told = said
-        if isinstance(about, bytes):
-            with self._lock:  # a pilot has ended, or will never connect
-                self._pilots.pop(about, None)
-            return []
-        bundle = self._given.get(about)
+        # Handle a message of a pilot, or of the thread that served it: ("over", its proof).
+        kind, key, *rest = said
+        if kind == "over":
+            return self._over(key)
+        if kind == "gone":
+            self._break(f"{key}: {GONE}")
+        bundle = self._bundle_of.pop(key, None)
         if bundle is None:
             return []
-        if told is None:
-            return self._lost(about, bundle)
-        kind, *rest = told
-        task = bundle.tasks.pop(rest[0])
-        del self._bundle_of[task.key]
-        if not bundle.tasks:
-            self._gone(about)
-        if kind != "ended":
-            return [Event(kind, task.key, text="".join(rest[1:]))]
-        if task.call is None:
-            return [Event("ended", task.key, *rest[1:])]
-        good, result, took = rest[1:]
-        return [Event("ended", task.key, 0 if good else 1, took, result=result)]
+        del bundle.tasks[key]
+        if not (bundle.calls and kind == "ended"):
+            return [event_of(*said)]
+        good, result, took = rest
+        return [Event("ended", key, 0 if good else 1, took, result=result)]
 
-    def _lost(self, number: int, bundle: _Bundle) -> list[Event]:
-        # Events of a bundle whose pilot has died: its first task ran, the others had not begun.
-        left = self._gone(number)
+    def _over(self, name: bytes) -> list[Event]:
+        # A pilot has ended, or will never connect. If it has died, its first task ran, the others had not
+        # begun.
+        with self._lock:
+            mine = self._pilots.pop(name, None)
+        bundle = mine and mine.bundle
+        if not bundle or not bundle.tasks:
+            return []
+        key, *others = self._gone(bundle)
         self._ask_server()
-        if left[0].call is None:
-            first = Event("lost", left[0].key, text="its process was killed")
-        else:
+        if bundle.calls:
             text = "the process of this call ended before the call did"
-            first = Event("ended", left[0].key, 1, time.monotonic() - bundle.since, text=text)
-        return [first, *(Event("returned", task.key) for task in left[1:])]
+            first = Event("ended", key, 1, time.monotonic() - bundle.since, text=text)
+        else:
+            first = Event("lost", key, text="its process was killed")
+        return [first, *(Event("returned", key) for key in others)]
 
     def _look(self) -> list[Event]:
         now = time.monotonic()
-        for number, bundle in self._given.items():
-            waits = len(bundle.tasks) > 1 and not bundle.asked_back
-            if bundle.pilot and waits and now - bundle.since > _STUCK:
+        for each in self._pilots.values():
+            bundle = each.bundle
+            waits = bundle and len(bundle.tasks) > 1 and not bundle.asked_back
+            if bundle and waits and now - bundle.since > _STUCK:
                 bundle.asked_back = True
-                self._send(bundle.pilot, "back", number)
+                self._tell(each, ("back",))
         if now - self._looked < LOOK:
             return []
         self._looked = now
@@ -394,9 +391,9 @@ class HyperQueue(Cluster):
             with self._lock:
                 waiting = self._waiting[each.calls]
                 enough = len(waiting) <= self._absent(each.calls)
-                number = 0 if enough else waiting.popitem(last=False)[0]
-            if number:
-                found += [Event("refused", task.key, text=told) for task in self._gone(number)]
+                refused = None if enough else waiting.popitem(last=False)[0]
+            if refused:
+                found += [Event("refused", key, text=told) for key in self._gone(refused)]
         return found
 
     def _ask_server(self) -> dict[int, Any]:
@@ -415,12 +412,13 @@ class HyperQueue(Cluster):
         self.cancel(list(self._bundle_of))
         now = time.monotonic()
         until, leave = now + grace, now + (0.0 if self._own else min(grace, _LEAVE))
-        while ((self._given and now < until) or (self._pilots and now < leave)) and not self.broken:
+        while (
+            (self._bundle_of and now < until) or (self._pilots and now < leave)
+        ) and not self.broken:
             self.poll(0.02)
             now = time.monotonic()
         with self._lock:
             left = [each.connection for each in self._pilots.values() if each.connection]
-            self._given.clear()
             self._pilots.clear()
         for connection in left:
             with contextlib.suppress(OSError):

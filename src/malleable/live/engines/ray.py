@@ -8,16 +8,13 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
-from itertools import groupby
 from typing import Any
 
 from malleable.files.advice import library
 from malleable.live.engines.cluster import LOOK, Cluster
-from malleable.live.engines.remote import GRAIN, Reply, run_bundle, worded
-from malleable.live.protocol import Abilities, Event, Task
+from malleable.live.engines.remote import GRAIN, Call, Reply, run_bundle, worded
+from malleable.live.protocol import Abilities, Event
 
 
 def _run(packed: bytes, function: bytes = b"") -> list[Reply]:
@@ -109,20 +106,11 @@ class Ray(Cluster):
         self._there = int(total.get(self._resource, 0.0) / self._amount + 1e-9)
         self.slots = self._there if self._fixed is None else self._fixed
 
-    def start(self, tasks: Sequence[Task]) -> None:
-        for _, same in groupby(tasks, lambda task: task.bundle):
-            bundle = list(same)
-            try:
-                calls, function = self._with_function([task.call for task in bundle], self._ray.put)
-                ref = self._remote.remote(pickle.dumps(calls), function)
-            except Exception as error:
-                self._break(worded(error))
-                return
-            self._open(ref, [task.key for task in bundle])
-            ref.future().add_done_callback(partial(self._say, ref))
-
-    def _say(self, ref: Any, future: Any) -> None:
-        self._said.put((ref, future))
+    def _send(self, calls: list[Call]) -> Any:
+        packed, function = self._with_function(calls, self._ray.put)
+        ref = self._remote.remote(pickle.dumps(packed), function)
+        ref.future().add_done_callback(lambda future: self._said.put((ref, future)))
+        return ref
 
     def _give_up(self, bundle: Any) -> None:
         with suppress(Exception):

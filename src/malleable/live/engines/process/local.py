@@ -31,6 +31,18 @@ _READ = 1 << 16  # bytes read at once
 _OF_ALL = ("gone", "stopping", "stopped")
 
 
+# What is said of a folder of commands or output that was removed.
+GONE = "this folder is gone; ended tasks are kept, --resume continues the run once it is there"
+
+
+def event_of(kind: Any, key: str, *rest: Any) -> Event:
+    """The event of a supervisor's message about a command."""
+    if kind != "ended":
+        return Event(kind, key, text=rest[0])
+    status, took, cpu, memory, late, waited = rest
+    return Event("ended", key, status, took, cpu, memory, late, waited=waited)
+
+
 class Local:
     """An engine of commands on this machine, by default with a slot for each processor of this process.
 
@@ -98,8 +110,7 @@ class Local:
         """If the supervisor itself was killed, its commands are killed here and reported as lost, and a new one
         starts; OSError if it ran nothing, or if a folder of the commands or their output is gone."""
         if self._gone:
-            told = "this folder is gone; ended tasks are kept, --resume continues the run once it is there"
-            raise FileNotFoundError(errno.ENOENT, told, self._gone)
+            raise FileNotFoundError(errno.ENOENT, GONE, self._gone)
         if self.slots < self._all:
             now = time.monotonic()
             if now >= self._more:
@@ -109,7 +120,8 @@ class Local:
         if said is None:
             return self._all_lost()
         self._gone = next((str(each[1]) for each in said if each[0] == "gone"), "")
-        events = [self._event(*each) for each in said if each[0] not in _OF_ALL]
+        events = [event_of(*each) for each in said if each[0] not in _OF_ALL]
+        self._keys.difference_update(event.key for event in events)
         if any(event.kind == "returned" for event in events):
             self.slots = min(self.slots, len(self._keys))
             self._more = time.monotonic() + _AGAIN
@@ -128,13 +140,6 @@ class Local:
         except ConnectionResetError:
             return None
         return supervisor.unpack(self._frames, data) if data else None
-
-    def _event(self, kind: Any, key: str, *rest: Any) -> Event:
-        self._keys.discard(key)
-        if kind != "ended":
-            return Event(kind, key, text=rest[0])
-        status, took, cpu, memory, late, waited = rest
-        return Event("ended", key, status, took, cpu, memory, late, waited=waited)
 
     def _all_lost(self) -> list[Event]:
         lost, self._keys = self._keys, set()

@@ -6,11 +6,11 @@ a command leaves behind, and kills it before the loop, the process that decides,
 
 It talks over one socket in batches: a length (8 bytes) and a marshalled list. It gets ``("start", key, argv,
 environment, folder, output, errors, seconds)`` with a key and a time limit for each command, ``("kill",
-key)``, ``("slots", slots)``, ``("stop", grace)``. It sends ``("ended", key, status, seconds, cpu, memory,
-late, waited)`` (``waited``: how long the slot was free before), ``("refused", key, text)``, ``("returned", key,
-text)`` (no room on the machine), ``("gone", folder)``, ``("stopping",)``, ``("stopped", left)``. A command
-gets SIGTERM, and SIGKILL after ``GRACE`` seconds. Commands beyond the slots wait here; while any waits, the
-loop is told every ``PAUSE`` seconds only.
+key)``, ``("back",)`` (waiting commands are returned), ``("slots", slots)``, ``("stop", grace)``. It sends
+``("ended", key, status, seconds, cpu, memory, late, waited)`` (``waited``: how long the slot was free before),
+``("refused", key, text)``, ``("returned", key, text)`` (why the machine has no room, or no text), ``("gone",
+folder)``, ``("stopping",)``, ``("stopped", left)``. A command gets SIGTERM, after ``GRACE`` seconds SIGKILL.
+Commands beyond the slots wait here; while any waits, the loop is told every ``pause`` seconds only.
 """
 
 # ruff: noqa: PTH109, PTH110, PTH120, PTH123, PTH208
@@ -32,7 +32,7 @@ from collections import deque
 from contextlib import suppress
 
 TYPE_CHECKING = False
-if TYPE_CHECKING or __name__ != "__main__":
+if TYPE_CHECKING or __package__:
     from malleable.live.engines.process.child import (
         HEARD,
         SHORT,
@@ -63,7 +63,7 @@ def pack(batch: list[tuple[object, ...]]) -> bytes:
     return framed(marshal.dumps(batch))
 
 
-def unpack(frames: Frames, data: bytes) -> list[tuple[object, ...]]:
+def unpack(frames: Frames, data: bytes) -> list[tuple[Any, ...]]:
     return [each for body in frames.feed(data) for each in marshal.loads(body)]
 
 
@@ -187,8 +187,8 @@ def become_reaper() -> tuple[int, int]:
 
 
 class Supervisor:
-    def __init__(self, loop: socket.socket, slots: int, token: str) -> None:
-        self.loop = loop
+    def __init__(self, loop: socket.socket, slots: int, token: str, pause: float = PAUSE) -> None:
+        self.loop, self.pause = loop, pause
         self.slots, self.token = slots, token
         # Free slots below the highest number used so far.
         self.free: list[int] = []
@@ -279,7 +279,7 @@ class Supervisor:
                 self._end(pid, key, number)
         next_times = [self.timers[0][0]] if self.timers else []
         if self.said or self.look:
-            next_times.append(self.told + PAUSE)
+            next_times.append(self.told + self.pause)
         return max(0.0, min(next_times) - now) if next_times else None
 
     def reap(self) -> None:
@@ -347,6 +347,9 @@ class Supervisor:
             self.start_all()
         elif verb == "kill":
             self.kill(*rest)
+        elif verb == "back":
+            self.said += [("returned", command[0], "") for command in self.queue]
+            self.queue.clear()
         elif verb == "slots":
             (self.slots,) = rest
             self.start_all()
@@ -359,7 +362,7 @@ class Supervisor:
     def tell(self) -> None:
         """Send what there is to report, at once if the loop may have something to do."""
         now = time.monotonic()
-        if (self.said or self.look) and (not self.queue or now - self.told >= PAUSE):
+        if (self.said or self.look) and (not self.queue or now - self.told >= self.pause):
             if self.look:
                 self.sweep()
             if self.said:
@@ -375,7 +378,7 @@ def _wording(error: Exception) -> str:
     return str(error)
 
 
-def main(descriptor: int, slots: int, token: str) -> None:
+def main(descriptor: int, slots: int, token: str, pause: float = PAUSE) -> None:
     """Serve the loop at the other end of the socket until it is gone or says stop."""
     while os.open(os.devnull, os.O_RDWR) < 3:  # no other file gets the number of a standard stream
         pass
@@ -386,7 +389,7 @@ def main(descriptor: int, slots: int, token: str) -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGIO, signal.SIG_IGN)  # of a lease that ends
     woken, _ = become_reaper()
-    supervisor, frames = Supervisor(loop, slots, token), Frames()
+    supervisor, frames = Supervisor(loop, slots, token, pause), Frames()
     with selectors.DefaultSelector() as selector:
         selector.register(loop, selectors.EVENT_READ)
         selector.register(woken, selectors.EVENT_READ)
@@ -396,6 +399,7 @@ def main(descriptor: int, slots: int, token: str) -> None:
                     if event.fd == woken:
                         os.read(woken, 4096)
                         supervisor.reap()
+                        supervisor.tell()  # first, because the next command may kill this process
                         supervisor.start_all()
                         continue
                     data = loop.recv(1 << 16)
