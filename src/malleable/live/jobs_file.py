@@ -11,6 +11,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -444,20 +445,9 @@ def _job(row: Any, place: int, folder: Path) -> Job:
 
 
 def parents_first(after: Sequence[Sequence[int]]) -> list[int]:
-    """Rows in an order in which each comes after the rows that it waits for; without cycles and what is after
-    them. O(rows + edges)."""
-    children: list[list[int]] = [[] for _ in after]
-    for row, parents in enumerate(after):
-        for parent in parents:
-            children[parent].append(row)
-    waits = list(map(len, after))
-    free = [row for row, count in enumerate(waits) if count == 0]
-    for row in free:  # grows during the loop; every row is appended once
-        for child in children[row]:
-            waits[child] -= 1
-            if waits[child] == 0:
-                free.append(child)
-    return free
+    """Rows in an order in which each comes after the rows that it waits for; CycleError if there is none.
+    O(rows + edges)."""
+    return list(TopologicalSorter(dict(enumerate(after))).static_order())
 
 
 def never_begin(jobs: Sequence[Job], failed: Iterable[int]) -> dict[int, list[str]]:
@@ -485,12 +475,12 @@ def _check_order(jobs: Sequence[Job]) -> None:
             if parent not in place:
                 hint = near(parent, place)
                 raise ValueError(f"job[{k}].after: no job is called {shown(parent)}{hint}")
-    free = set(parents_first([[place[name] for name in job.after] for job in jobs]))
-    if len(free) < len(jobs):
-        stuck = [job.name for k, job in enumerate(jobs) if k not in free]
-        raise ValueError(
-            f"after: {', '.join(stuck[:5])}{', ...' * (len(stuck) > 5)} wait for each other"
-        )
+    try:
+        parents_first([[place[name] for name in job.after] for job in jobs])
+    except CycleError as error:
+        stuck = [jobs[k].name for k in error.args[1][1:]]
+        told = f"after: {', '.join(stuck[:5])}{', ...' * (len(stuck) > 5)} wait for each other"
+        raise ValueError(told) from None
 
 
 def parse_jobs(

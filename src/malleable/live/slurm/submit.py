@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from malleable.live.jobs_file import Job, recorded
+from malleable.live.jobs_file import Job, parents_first, recorded
 from malleable.live.journal import Journal
 from malleable.live.output import job_folder, own_output_folder
 from malleable.live.shell_text import quoted
@@ -135,10 +135,9 @@ def _submit(
     most = _largest_array(engine)
     done: dict[str, Submitted] = {}
     now = time.time()
-    left = list(enumerate(jobs))
-    while left:  # there are no cycles, so each pass hands over a job
-        row, job = next(each for each in left if all(name in done for name in each[1].after))
-        left.remove((row, job))
+    place = {job.name: row for row, job in enumerate(jobs)}
+    for row in parents_first([[place[name] for name in job.after] for job in jobs]):
+        job = jobs[row]
         own = (folder / job_folder(row, job.name)).absolute()
         _write_commands(job, own)
         parents = [str(number) for name in job.after for number in done[name].arrays]
