@@ -134,7 +134,7 @@ def test_ctrl_c_keeps_what_is_finished(capsys, monkeypatch, table):
     read = json.loads(out)
     assert (read["simulations"], read["complete"]) == (2, False)
 
-    monkeypatch.setattr("malleable.cli.simulate_command.counting_bar", interrupting)
+    monkeypatch.setattr("malleable.cli.terminal.counting_bar", interrupting)
     options = (table, "--policy", "asrpt,fifo,fair", "--json", "-")
     status, out, err = call(capsys, "simulate", *options)
     assert (status, "interrupted" in err) == (130, True)

@@ -12,16 +12,9 @@ from collections.abc import Iterator
 from malleable.cli.status_command import JOURNAL, read_journal
 from malleable.cli.streams import note, quiet
 from malleable.cli.terminal import adder
+from malleable.live import output
 from malleable.live.failures import Failure, failures
 from malleable.live.journal import Journal
-from malleable.live.output import (
-    SUFFIXES,
-    job_folder,
-    kept_attempts,
-    open_stream,
-    output_folder,
-    stream_of,
-)
 from malleable.validation import near, shown
 from malleable.view.live import failure_lines
 from malleable.view.text import printable
@@ -52,7 +45,7 @@ class _Reader:
 
     def show(self, task: int, attempt: int) -> None:
         at = self._at.get((task, attempt), 0)
-        stream = open_stream(stream_of(self._folder, task, attempt, self._suffix))
+        stream = output.open_stream(output.stream_of(self._folder, task, attempt, self._suffix))
         if stream is None:  # an empty one was removed
             return
         with stream as file:
@@ -86,14 +79,14 @@ def run(asked: argparse.Namespace) -> int:
         if not quiet():
             for failure in _of_task(journal, asked):
                 sys.stderr.write("".join(f"{line}\n" for line in failure_lines(failure)[:2]))
-        reader = _Reader(folder, SUFFIXES[asked.err], asked.task is None)
+        reader = _Reader(folder, output.SUFFIXES[asked.err], asked.task is None)
         while True:
             if submission:  # a run handed over to Slurm, whose state is read from the queue
                 submission.look()
             over = not journal.goes_on(number)
             good = (each.good for each in journal.tried_again(number, row) if each.good)
             counting = {each.task: each.attempt for each in good}
-            for task, attempt in kept_attempts(folder, asked.task):
+            for task, attempt in output.kept_attempts(folder, asked.task):
                 reader.show(task, counting.get(task, attempt))
             sys.stdout.buffer.flush()
             if over or not asked.follow:
@@ -120,7 +113,7 @@ def _folder(journal: Journal, number: int, asked: argparse.Namespace) -> tuple[s
         raise ValueError(
             f"task = {asked.task}: job {printable(asked.job)} has tasks 0 to {jobs[row].tasks - 1:,}"
         )
-    base = output_folder(journal.path, run)
+    base = output.output_folder(journal.path, run)
     if base is None:
         note(f"run {number} keeps no output")
-    return str(base / job_folder(row, asked.job)) if base else "", row
+    return str(base / output.job_folder(row, asked.job)) if base else "", row

@@ -9,15 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from malleable.cli import terminal
 from malleable.cli.outputs import OBJECTIVE, Outputs, output_arguments
 from malleable.cli.streams import note, quiet
-from malleable.cli.terminal import (
-    adder,
-    counting_bar,
-    read_file,
-    reading_arguments,
-    warnings_as_notes,
-)
 from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan
@@ -34,7 +28,7 @@ _ROWS = 30  # jobs that the table shows
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    add = adder(parser)
+    add = terminal.adder(parser)
     add("file FILE", "job table, flows or trace, plain or .gz (-: standard input)")
     add("--slots N", "number of slots (default for flows: as their file says)", int)
     add("--objective", OBJECTIVE, default="sum:response")
@@ -49,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "begin the plan at this time, with the jobs that have arrived by then (default: 0; for a trace its"
     told += " last arrival); if FILE does not say what work is left, each job has all of its work"
     add("--at SECONDS", told, float)
-    reading_arguments(parser)
+    terminal.reading_arguments(parser)
     told = "minimum of a job: slots that it always has, a gang: at least this many slots, or none, or a start:"
     told += " none until it gets this many, and then never less"
     add("--min-mode", told, default=MIN_MODES[0], choices=MIN_MODES)
@@ -65,7 +59,7 @@ def run(asked: argparse.Namespace) -> int:
     Files are written only if everything else has succeeded.
     """
     outputs = Outputs(asked, texts=["pieces"], pictures=["plot"], inputs=[asked.file])
-    trace = read_file(asked.file, asked)
+    trace = terminal.read_file(asked.file, asked)
     holds_flows = trace.flow is not None
     made = _plan_flows(asked, trace.flows()) if holds_flows else _plan_jobs(asked, trace)
     parts: list[Any] = plan_headline(made)
@@ -99,7 +93,7 @@ def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str
 def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) -> Any:
     common = fields_of(asked, "objective", "effort", "budget", "period")
     model = "flows" if isinstance(table, Flows) else "jobs"
-    with warnings_as_notes(), counting_bar(f"planning {count}") as tell:
+    with terminal.warnings_as_notes(), terminal.counting_bar(f"planning {count}") as tell:
         made = plan(table, progress=tell, **common, **options)
     if idle := idle_effort(model, [options["policy"]], asked.effort):
         note(idle)
@@ -149,7 +143,7 @@ def _snapshot(asked: argparse.Namespace, trace: Trace) -> tuple[Jobs, float]:
     # The jobs to plan, and the time of the plan: by default a trace's last arrival, and 0 for a table of jobs.
     is_table = isinstance(trace.table, Jobs)
     now = _begin(asked)
-    with warnings_as_notes():
+    with terminal.warnings_as_notes():
         if asked.at is None:
             jobs = trace.jobs()
             if is_table or not len(jobs):

@@ -7,16 +7,8 @@ import os
 import shlex
 from pathlib import Path
 
+from malleable.cli import terminal
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.terminal import (
-    adder,
-    busy,
-    counting_bar,
-    log_arguments,
-    log_options,
-    reading_options,
-    warnings_as_notes,
-)
 from malleable.report.facts import POLICIES, RIGID_POLICIES, Asked, facts
 from malleable.report.live_run import is_journal, run_facts
 from malleable.report.page import check_page, page, report_parts
@@ -27,7 +19,7 @@ _MOST_WORKERS = 4  # simulations at once
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    add = adder(parser)
+    add = terminal.adder(parser)
     add(
         "files FILE",
         "a trace, a table, a folder, or a journal of runs (-: standard input)",
@@ -38,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--policy A,B", f"policies to compare (default: {usual})")
     told = "the policy that ran when the record was made (default: all that may have run are tried)"
     add("--recorded-policy NAME", told)
-    log_arguments(parser)
+    terminal.log_arguments(parser)
     add("--quick", "leave out other loads, and shares of malleable jobs", bool)
     add("--run N", "number of the run in a journal (default: the last)", int, dest="number")
     output_arguments(parser)
@@ -74,9 +66,11 @@ def run(asked: argparse.Namespace) -> int:
     else:
         if asked.number is not None:
             raise ValueError("--run: needs a journal of runs")
-        with busy("reading"):
-            told = study(asked.files, options=reading_options(asked), **log_options(asked))
-        with warnings_as_notes(), counting_bar("simulations") as tell:
+        with terminal.busy("reading"):
+            told = study(
+                asked.files, options=terminal.reading_options(asked), **terminal.log_options(asked)
+            )
+        with terminal.warnings_as_notes(), terminal.counting_bar("simulations") as tell:
             found = facts(told, wanted, tell)
     if not found["complete"]:
         raise KeyboardInterrupt

@@ -17,43 +17,19 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from malleable.cli import run_screen
 from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
-from malleable.cli.run_screen import (
-    FailureTeller,
-    Halt,
-    JobLog,
-    ProgressLine,
-    Screen,
-    Shown,
-    Wanted,
-    halt,
-)
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import discard_output, note, quiet, watched
-from malleable.cli.terminal import (
-    Interrupts,
-    adder,
-    duration,
-    interrupts_heard,
-    size,
-    warnings_as_notes,
-)
+from malleable.cli.terminal import adder, duration, interrupts_heard, size, warnings_as_notes
 from malleable.files.writing import check_targets
-from malleable.live import engines
+from malleable.live import engines, jobs_file
 from malleable.live.conditions import Conditions
 from malleable.live.control import Control
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process.local import Local
 from malleable.live.failures import failures
 from malleable.live.guard import Guard
-from malleable.live.jobs_file import (
-    Job,
-    check_fits,
-    lines_of,
-    parse_jobs,
-    read_rows,
-    table_values,
-)
 from malleable.live.journal import ExpectedEnd, Journal, Run
 from malleable.live.ledger import Ledger, last_end
 from malleable.live.loop import Loop
@@ -66,15 +42,7 @@ from malleable.live.run import FAILED, CommandRun, work_of
 from malleable.live.shell_text import ShellText
 from malleable.live.status import run_status
 from malleable.validation import check_slots, check_whole
-from malleable.view.live import (
-    failure_json,
-    failure_table,
-    plan_json,
-    plan_table,
-    status_json,
-    status_table,
-    ways_text,
-)
+from malleable.view import live as live_view
 from malleable.view.text import counted, plain
 
 _NO_READER = 128 + signal.SIGPIPE  # exit status
@@ -120,7 +88,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     told = "where tasks run: hyperqueue (starts a server here) or hyperqueue:FOLDER (a running "
     add("--engine NAME", f"{told}server; default: on this machine)")
     told = "when to stop early: soon,fail=1 (one task has failed; running tasks may end), now,fail=10%% (they"
-    add("--halt WHEN", f"{told} are ended, too), now,success=1 ... (default: never)", halt)
+    add(
+        "--halt WHEN",
+        f"{told} are ended, too), now,success=1 ... (default: never)",
+        run_screen.halt,
+    )
     add("--joblog FILE", "write a line for each task, with GNU parallel's columns")
     told = "output of tasks: keep it, or stream it as well when a task ends"
     add("--output", told, default="keep", choices=("keep", "stream"))
@@ -178,7 +150,7 @@ def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     if is_file and asked.file.endswith(".toml"):
         for key in of_job:
             asked.usage(f"--{key.replace('_', '-')}: write it into the file of jobs")
-        return read_rows(asked.file), str(Path(asked.file).parent.absolute())
+        return jobs_file.read_rows(asked.file), str(Path(asked.file).parent.absolute())
     name = of_job.pop("job", "")
     if is_file or asked.file is None:
         name = name or Path(asked.file or "commands").stem
@@ -240,12 +212,12 @@ def _of_values(asked: argparse.Namespace) -> dict[str, Any]:
             asked.usage("-n: works only with values without names")
         return {
             "command": asked.file,
-            "over": table_values(_input(asked), "standard input", asked.file),
+            "over": jobs_file.table_values(_input(asked), "standard input", asked.file),
         }
     values = asked.each
     if values is None:
         text = _input(asked)
-        values = text.removesuffix("\0").split("\0") if asked.null else lines_of(text)
+        values = text.removesuffix("\0").split("\0") if asked.null else jobs_file.lines_of(text)
     if asked.per_task is None:
         return {"command": asked.file, "over": values}
     return {"commands": _several(asked.file, values, check_whole("-n", asked.per_task, 1, 10**6))}
@@ -315,9 +287,9 @@ def _kept(text: str) -> str | int:
 
 def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> int:
     rows, folder = rows_of(asked)
-    jobs = parse_jobs(rows, folder)
+    jobs = jobs_file.parse_jobs(rows, folder)
     slots = processors() if asked.slots is None else check_slots(asked.slots)
-    check_fits(jobs, slots, asked.holds)
+    jobs_file.check_fits(jobs, slots, asked.holds)
     how = asked.objective or "sum:response", asked.policy or "auto"
     _decider(slots, how, {})  # refuses unknown policies and options
     if asked.dry_run:
@@ -332,7 +304,7 @@ def _begin(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
         return _go(begun, things, asked, outputs)
 
 
-def _before(journal: Journal, jobs: list[Job], resume: bool) -> Run | None:
+def _before(journal: Journal, jobs: list[jobs_file.Job], resume: bool) -> Run | None:
     # The run that a new one goes on with; says that one could, if it was not finished.
     if not journal.has_runs():
         return None
@@ -359,7 +331,7 @@ def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
             return _show_outcome(journal, "finished", outputs)
         begun = CommandRun.resume(journal, again=asked.rerun_failed, **_options(asked))
         slots = begun.run.slots if asked.slots is None else check_slots(asked.slots)
-        check_fits(begun.jobs, slots, asked.holds)
+        jobs_file.check_fits(begun.jobs, slots, asked.holds)
         if slots != begun.run.slots:
             begun.resize(slots)
         return _go(begun, things, asked, outputs)
@@ -371,7 +343,11 @@ def _options(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_plan(
-    jobs: list[Job], slots: int, how: tuple[str, str], asked: argparse.Namespace, outputs: Outputs
+    jobs: list[jobs_file.Job],
+    slots: int,
+    how: tuple[str, str],
+    asked: argparse.Namespace,
+    outputs: Outputs,
 ) -> int:
     journal = asked.journal
     place = {job.name: row for row, job in enumerate(jobs)}
@@ -392,8 +368,10 @@ def _show_plan(
     end = last_end(expected, 0.0)
     result = {"slots": slots, "objective": how[0], "policy": how[1]}
     result |= plain({"end": end.at, "early": end.early, "late": end.late})
-    rows = plan_json(jobs, expected)
-    return outputs.give(lambda: {**result, "jobs": rows}, [plan_table(jobs, expected, end, slots)])
+    rows = live_view.plan_json(jobs, expected)
+    return outputs.give(
+        lambda: {**result, "jobs": rows}, [live_view.plan_table(jobs, expected, end, slots)]
+    )
 
 
 def _decider(
@@ -407,23 +385,23 @@ def _decider(
 
 @contextmanager
 def _progress(
-    begun: CommandRun, asked: argparse.Namespace, wanted: Wanted
+    begun: CommandRun, asked: argparse.Namespace, wanted: run_screen.Wanted
 ) -> Iterator[Callable[[Ledger], object]]:
     # Views of the run: a line that moves, failures, output, a log; yields what the loop calls.
-    screen = Screen(watched(sys.stderr))
-    line = ProgressLine(screen)
+    screen = run_screen.Screen(watched(sys.stderr))
+    line = run_screen.ProgressLine(screen)
     with ExitStack() as views:
         streams = asked.output == "stream"
-        failing = FailureTeller(screen.above, not streams)
+        failing = run_screen.FailureTeller(screen.above, not streams)
         begun.tell_failure = failing
         say = lambda text: quiet() or screen.above([f"malleable: {text}"])  # noqa: E731
         begun.tell_shortage = say
         if streams:
-            shown = Shown(begun.jobs, begun.folders, screen, asked.keep_order)
+            shown = run_screen.Shown(begun.jobs, begun.folders, screen, asked.keep_order)
             views.callback(wanted, shown.rest)
             begun.hearers["the output of tasks"] = partial(wanted, shown)
         if asked.joblog:
-            log = JobLog(asked.joblog, begun.jobs, begun.folders)
+            log = run_screen.JobLog(asked.joblog, begun.jobs, begun.folders)
             views.callback(wanted, log.close)
             begun.hearers["the log of tasks"] = partial(wanted, log)
 
@@ -449,7 +427,7 @@ def _engine(name: str | None, slots: int) -> Engine:
 def _go(begun: CommandRun, things: Resources, asked: argparse.Namespace, outputs: Outputs) -> int:
     run = begun.run
     engine = _engine(asked.engine, run.slots)
-    halted, wanted = False, Wanted()
+    halted, wanted = False, run_screen.Wanted()
     with interrupts_heard() as interrupts, _progress(begun, asked, wanted) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard, "resources": things}
         load = math.inf if asked.max_load is None else asked.max_load
@@ -501,7 +479,7 @@ def _controlled(
 def _loop_to_its_end(
     loop: Loop,
     ended: Callable[[], object],
-    limit: Halt | None,
+    limit: run_screen.Halt | None,
     serve: Callable[[], object],
     pack: Callable[[float], object],
 ) -> bool:
@@ -517,7 +495,7 @@ def _loop_to_its_end(
     return loop.draining and not loop.finished and not ended()
 
 
-def _stop(loop: Loop, interrupts: Interrupts) -> int:
+def _stop(loop: Loop, interrupts: Any) -> int:
     # End running tasks; returns how many processes would not end.
     if loop.finished:
         interrupts.heard = True  # no task needs to be ended any more
@@ -534,17 +512,17 @@ def _show_outcome(journal: Journal, how: str, outputs: Outputs, streamed: bool =
     told_of = failures(journal, run) if failed else iter(())
 
     def result() -> dict[str, Any]:
-        every = [failure_json(each) for each in chain(few, told_of)]
-        return {**status_json(found), "finished": how == "finished", "failures": every}
+        every = [live_view.failure_json(each) for each in chain(few, told_of)]
+        return {**live_view.status_json(found), "finished": how == "finished", "failures": every}
 
     few = list(islice(told_of, _FEW))
     folder = output_folder(journal.path, run) or journal.path.parent
-    parts: list[Any] = [status_table(found), [f"output in {folder}"]]
+    parts: list[Any] = [live_view.status_table(found), [f"output in {folder}"]]
     if few:
         shown = sum(each.tasks for each in few)
-        parts.append(failure_table(few, ways_text(jobs), failed - shown))
+        parts.append(live_view.failure_table(few, live_view.ways_text(jobs), failed - shown))
     status = outputs.give(result, [] if streamed else parts)
-    text = ways_text(jobs)
+    text = live_view.ways_text(jobs)
     if how == "halted":
         note(f"halted, {text or 'as asked'}; ended tasks are kept, --resume continues the run")
     elif how != "finished":

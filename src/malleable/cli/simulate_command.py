@@ -8,17 +8,9 @@ from functools import partial
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
+from malleable.cli import terminal
 from malleable.cli.outputs import OBJECTIVE, Outputs, ended, output_arguments
 from malleable.cli.streams import note
-from malleable.cli.terminal import (
-    adder,
-    counting_bar,
-    listed,
-    log_arguments,
-    log_options,
-    read_file,
-    warnings_as_notes,
-)
 from malleable.cli.workers import workers
 from malleable.cluster.events import is_events
 from malleable.cluster.table import ClusterJobs
@@ -28,14 +20,9 @@ from malleable.report.study import stated, study
 from malleable.results import merged
 from malleable.simulation import MODELS, model_of, other_fairs, parsed_option, simulate
 from malleable.traces import Trace
+from malleable.view import simulations
 from malleable.view.drawing import image_bytes
 from malleable.view.option_page import option_page
-from malleable.view.simulations import (
-    replications_dict,
-    replications_tables,
-    simulation_dict,
-    simulation_tables,
-)
 
 
 class _Model(NamedTuple):
@@ -64,7 +51,7 @@ _OF_CLUSTERS = ("cluster", "spread", "rigid", "malleable", "since", "until")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    add = adder(parser)
+    add = terminal.adder(parser)
     told = "a trace, a table of jobs, or recorded events of a scheduler (-: standard input)"
     add("file FILE", told, nargs="?")
     models = "; ".join(f"{name}: {own.told}" for name, own in _MODELS.items())
@@ -80,7 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--grid NAME=V,V", told, action="append")
     add("--replications N", "number of seeds to simulate; more than one gives intervals", int, 1)
     add("--processes N", "how many simulations of a grid run side by side", int, 1)
-    log_arguments(parser)
+    terminal.log_arguments(parser)
     add("--records FILE", "write one row for each job, CSV or .parquet")
     told = "draw the distribution of responses, or of a grid the mean responses"
     add("--plot FILE", told)
@@ -117,7 +104,7 @@ def run(asked: argparse.Namespace) -> int:
 
 def _case(asked: argparse.Namespace) -> _Case:
     options: dict[str, Any] = {"objective": asked.objective, "load": asked.load}
-    source = asked.file if is_events(asked.file) else read_file(asked.file, asked)
+    source = asked.file if is_events(asked.file) else terminal.read_file(asked.file, asked)
     own = "cluster" if asked.cluster is not None else model_of(source)
     model = asked.model or own or "cluster"
     if model == "cluster":
@@ -143,7 +130,7 @@ def _of_cluster(
     asked: argparse.Namespace, source: Any, options: dict[str, Any]
 ) -> tuple[ClusterJobs, str]:
     # The jobs, and how they were read; a load determines the slots when the jobs are simulated.
-    how = log_options(asked)
+    how = terminal.log_options(asked)
     later = any(text.startswith("load=") for text in asked.grid or ())
     if later and asked.cluster is asked.slots is None:
         how["load"] = 1.0
@@ -165,7 +152,7 @@ def _of_table(
     options: dict[str, Any],
 ) -> tuple[Any, str]:
     # The jobs of another model, and how they were read.
-    given = log_options(asked)["reading"]
+    given = terminal.log_options(asked)["reading"]
     for name in _OF_CLUSTERS:
         if getattr(asked, name) not in (None, False):
             asked.usage(f"--{name.replace('_', '-')}: of --model cluster, and this is {model}")
@@ -175,7 +162,7 @@ def _of_table(
     if slots:
         options[slots] = asked.slots
     converter = MODELS[model][2]
-    with warnings_as_notes():
+    with terminal.warnings_as_notes():
         jobs = getattr(trace, converter)(**given)
     assumed = ", ".join(stated(trace, given, converter))
     return jobs, f"{jobs!r}, read as {trace.format}{' with ' * bool(assumed)}{assumed}"
@@ -204,7 +191,7 @@ def _check_known(model: str, options: dict[str, Any]) -> None:
 
 def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> int:
     common = {"rng": asked.seed, "model": case.model, **case.options}
-    with warnings_as_notes(), counting_bar("jobs") as tell:
+    with terminal.warnings_as_notes(), terminal.counting_bar("jobs") as tell:
         result = simulate(case.jobs, case.policies, progress=tell, **common)
         # other meanings of FAIR, which are shown beside it
         rivals = other_fairs(case.jobs, case.policies, common) if result.complete else []
@@ -215,8 +202,8 @@ def _side_by_side(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> i
     if idle := idle_effort(case.model, case.policies, case.options.get("effort")):
         note(idle)
     return outputs.give(
-        lambda: {"reading": case.read_as, **simulation_dict(shown)},
-        [case.read_as, *simulation_tables(shown, rivals)],
+        lambda: {"reading": case.read_as, **simulations.simulation_dict(shown)},
+        [case.read_as, *simulations.simulation_tables(shown, rivals)],
         result.complete,
         records=lambda path: result.write_records(path, asked.force),
         plot=lambda path: image_bytes(result.plot(), path),
@@ -229,7 +216,7 @@ def _axis(text: str, options: dict[str, Any]) -> tuple[str, list[float]]:
         raise ValueError(f"--grid {text}: write load, estimates, period or speedup, =, and values")
     if name in options:
         raise ValueError(f"--grid {text}: {name} is given once more")
-    return name, listed(f"grid {name}", values, float)
+    return name, terminal.listed(f"grid {name}", values, float)
 
 
 def _same(jobs: Any, seed: int) -> Any:
@@ -243,7 +230,7 @@ def _replicated(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> int
         if name != "json" and not (grid and name == "plot"):
             raise ValueError(f"--{name.replace('_', '-')}: works for a single run only")
     rivals = other_fairs(case.jobs, case.policies, case.options)
-    with workers(asked.processes) as executor, counting_bar("replications") as tell:
+    with workers(asked.processes) as executor, terminal.counting_bar("replications") as tell:
         found = replicate(
             partial(_same, case.jobs),
             range(asked.seed, asked.seed + asked.replications),
@@ -257,8 +244,8 @@ def _replicated(asked: argparse.Namespace, outputs: Outputs, case: _Case) -> int
     if not found.done:
         return ended(False)
     return outputs.give(
-        lambda: {"reading": case.read_as, **replications_dict(found)},
-        [case.read_as, *replications_tables(found, None, rivals)],
+        lambda: {"reading": case.read_as, **simulations.replications_dict(found)},
+        [case.read_as, *simulations.replications_tables(found, None, rivals)],
         found.complete,
         plot=lambda path: image_bytes(found.plot(), path),
     )

@@ -18,13 +18,7 @@ from malleable.live.journal_rows import NOTHING_STARTS
 from malleable.live.slurm.commands import Slurm
 from malleable.live.slurm.submitted import SUBMITTED, Submission, last_submission
 from malleable.live.status import run_status
-from malleable.view.live import (
-    failure_groups,
-    failure_json,
-    failure_lines,
-    status_json,
-    status_table,
-)
+from malleable.view import live as live_view
 
 _SINGLE = 30  # up to this many failures are shown one by one
 JOURNAL = ".malleable/journal.sqlite"
@@ -89,16 +83,18 @@ def run(asked: argparse.Namespace) -> int:
     # ``rule``: the policy that decides, in words, or why no task starts
     held = status.rule.startswith(NOTHING_STARTS)
     rule = [[status.rule if held else f"auto: {status.rule}"]] if status.rule else []
-    return outputs.give(lambda: status_json(status), [status_table(status), *rule])
+    return outputs.give(
+        lambda: live_view.status_json(status), [live_view.status_table(status), *rule]
+    )
 
 
 def _failed(journal: Journal, number: int | None, outputs: Outputs) -> int:
     run = journal.run(number)
     found = list(failures(journal, run))
-    lines = [line for each in found[:_SINGLE] for line in failure_lines(each)]
+    lines = [line for each in found[:_SINGLE] for line in live_view.failure_lines(each)]
     if len(found) > _SINGLE:
-        lines = failure_groups(found)
+        lines = live_view.failure_groups(found)
     if not found:
         lines = [f"run {run.id}: no task has failed"]
-    result = {"run": run.id, "failures": [failure_json(each) for each in found]}
+    result = {"run": run.id, "failures": [live_view.failure_json(each) for each in found]}
     return outputs.give(lambda: result, [lines])

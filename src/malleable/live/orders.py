@@ -10,15 +10,9 @@ from itertools import count
 from typing import Any
 
 from malleable.display import printable
+from malleable.live import jobs_file
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.process.local import Local
-from malleable.live.jobs_file import (
-    CANCELLED,
-    PAUSED,
-    check_fits,
-    checked_settings,
-    parse_jobs,
-)
 from malleable.live.ledger import JobState
 from malleable.live.loop import Loop
 from malleable.live.run import CommandRun
@@ -50,7 +44,7 @@ def obey(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
         raise ValueError(f"job {printable(work.name)} has ended")
     if verb == "set":
         return _set(run, loop, decider, row, order.get("settings"))
-    run.hold(row, {"pause": PAUSED, "cancel": CANCELLED}.get(verb, ""))
+    run.hold(row, {"pause": jobs_file.PAUSED, "cancel": jobs_file.CANCELLED}.get(verb, ""))
     if verb == "cancel":
         loop.cancel(row)
         return f"{printable(work.name)} is cancelled"
@@ -70,9 +64,9 @@ def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
     if len(rows) == 1 and rows[0].get("name") in names:
         name = rows[0]["name"]
         rows[0]["name"] = next(n for n in (f"{name}-{k}" for k in count(2)) if n not in names)
-    jobs = parse_jobs(rows, str(order.get("folder", "")), run.jobs)
+    jobs = jobs_file.parse_jobs(rows, str(order.get("folder", "")), run.jobs)
     # the memory and the resources that tasks may hold together
-    check_fits(jobs, run.run.slots, decider.capacity)
+    jobs_file.check_fits(jobs, run.run.slots, decider.capacity)
     run.add(loop, jobs, rows)
     loop.decide_soon()
     told = ", ".join(f"{printable(job.name)} ({len(job):,} tasks)" for job in jobs)
@@ -82,7 +76,7 @@ def _add(run: CommandRun, loop: Loop, decider: SchedulerDecider, order: Mapping[
 def _resize(run: CommandRun, loop: Loop, decider: SchedulerDecider, slots: Any) -> str:
     if not isinstance(loop.engine, Local):
         raise ValueError("slots: only on this machine")
-    check_fits(run.jobs, check_slots(slots), decider.capacity)
+    jobs_file.check_fits(run.jobs, check_slots(slots), decider.capacity)
     run.resize(slots)
     loop.engine.resize(slots)
     decider.resize(slots, loop.now)
@@ -117,4 +111,4 @@ def _checked(work: JobState, settings: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{key} = none: expected a number")
     limits = {key: getattr(work, key) for key in ("min_slots", "max_slots") if key not in settings}
     kept = {key: value for key, value in limits.items() if value}
-    return checked_settings({**kept, **given}, SETTINGS)
+    return jobs_file.checked_settings({**kept, **given}, SETTINGS)

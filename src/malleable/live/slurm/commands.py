@@ -17,26 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from malleable.live.slurm.answers import (
-    ALIVE,
-    FIELDS,
-    STATES,
-    Array,
-    Look,
-    Queue,
-    bury,
-    memory_in,
-    most_in,
-    numbers_in,
-    rows_in,
-    usable_in,
-)  # fmt: skip
+from malleable.live.slurm import answers
 
 # The command of each question and change, by our name for it.
 COMMANDS: Mapping[str, Sequence[str]] = {
-    "own": ("squeue", "-h", "--me", "-t", STATES, "-o"),
-    "all": ("squeue", "-h", "-a", "-t", STATES, "-o"),
-    "left": ("squeue", "-h", "--me", "-t", ",".join(("CG", *ALIVE)), "-o", "%F %K"),
+    "own": ("squeue", "-h", "--me", "-t", answers.STATES, "-o"),
+    "all": ("squeue", "-h", "-a", "-t", answers.STATES, "-o"),
+    "left": ("squeue", "-h", "--me", "-t", ",".join(("CG", *answers.ALIVE)), "-o", "%F %K"),
     "memory": ("squeue", "-h", "-a", "-O", "ArrayJobID:20,tres-alloc:400", "-j"),
     "nodes": ("scontrol", "-o", "show", "nodes"),
     "places": ("scontrol", "-o", "show", "partitions"),
@@ -140,7 +127,7 @@ class Slurm:
         # Seconds until the next look.
         self.pace = every
 
-    def watch(self, seconds: float) -> Look | None:
+    def watch(self, seconds: float) -> answers.Look | None:
         """A look at the queue, when it is time; waits at most this long. SlurmError if Slurm does not answer;
         the next look then comes later each time."""
         if self._silent == 0 and self._began > -math.inf:
@@ -170,33 +157,33 @@ class Slurm:
             raise SlurmError(reply.why)
         return reply
 
-    def look(self) -> Look:
+    def look(self) -> answers.Look:
         """How the queue and the nodes stand. SlurmError if an answer is missing or incomplete."""
         mark = f"~{secrets.token_hex(6)}~"
-        asked = mark + mark.join(f"%{letter}" for letter in FIELDS)
+        asked = mark + mark.join(f"%{letter}" for letter in answers.FIELDS)
         reply = self._told("all" if self.everybody else "own", asked)
         at = self._wall()
-        queue = Queue(at)
+        queue = answers.Queue(at)
         try:
-            for row in rows_in(reply.text, mark, len(FIELDS)):
-                queue.line(dict(zip(FIELDS, row, strict=True)))
+            for row in answers.rows_in(reply.text, mark, len(answers.FIELDS)):
+                queue.line(dict(zip(answers.FIELDS, row, strict=True)))
         except ValueError as error:
             raise SlurmError(f"squeue: {error}") from None
-        bury(queue.arrays)
+        answers.bury(queue.arrays)
         nodes = self._told("nodes")
         took = reply.took + nodes.took
         if self._clock() >= self._places_at + _PLACES:
             places = self._ask(COMMANDS["places"])
             if not places.why:
-                self._most = most_in(places.text)
+                self._most = answers.most_in(places.text)
             self._places_at = self._clock()
             took += places.took
-        usable = usable_in(nodes.text, self._most)
+        usable = answers.usable_in(nodes.text, self._most)
         took += self._look_at_memory(queue.arrays)
         self._next = self._clock() + self.soon
-        return Look(at, queue.arrays, queue.leases, usable, took)
+        return answers.Look(at, queue.arrays, queue.leases, usable, took)
 
-    def _look_at_memory(self, arrays: Mapping[int, Array]) -> float:
+    def _look_at_memory(self, arrays: Mapping[int, answers.Array]) -> float:
         # Set the memory of a task of each array; returns the seconds that Slurm took.
         if self._shares_memory is None:
             how = self.ask_config().get("SelectTypeParameters", "")
@@ -207,7 +194,7 @@ class Slurm:
         if self._shares_memory and new:
             reply = self._ask([*COMMANDS["memory"], ",".join(map(str, new))])
             took = reply.took
-            known |= memory_in(reply.text)
+            known |= answers.memory_in(reply.text)
         self._memory_of = known
         for array in arrays.values():
             array.memory = known.get(array.number, 0.0)
@@ -219,7 +206,7 @@ class Slurm:
         for line in self._told("left").text.splitlines():
             number, _, listed = line.partition(" ")
             with suppress(ValueError):  # a single job
-                found.setdefault(int(number), set()).update(numbers_in(listed))
+                found.setdefault(int(number), set()).update(answers.numbers_in(listed))
         return found
 
     # Changes.

@@ -30,13 +30,8 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
+from malleable.live.engines.process import supervisor
 from malleable.live.engines.process.child import HEARD, Frames, framed
-from malleable.live.engines.process.supervisor import (
-    become_reaper,
-    ended_children,
-    kill_below,
-    kill_tree,
-)
 from malleable.live.engines.remote import leave, outcome_of
 
 ENDED = struct.Struct("<qi")  # number and exit code of a worker that ended
@@ -130,7 +125,7 @@ class Keeper:
         }
         self._control = control
         self._handlers[signal.SIGCHLD] = signal.getsignal(signal.SIGCHLD)
-        self._woken, self._wakes = become_reaper()
+        self._woken, self._wakes = supervisor.become_reaper()
         self._parent = os.pidfd_open(parent)
         self._pid = os.getpid()
         self._workers: dict[int, tuple[int, Any]] = {}  # pid -> number, process
@@ -180,10 +175,12 @@ class Keeper:
     def _kill(self, number: int) -> None:
         for own, process in self._workers.values():
             if own == number and process.pid is not None:
-                kill_tree(process.pid)  # processes that its call has started are ended, too
+                supervisor.kill_tree(
+                    process.pid
+                )  # processes that its call has started are ended, too
 
     def _reap(self) -> None:
-        for pid in ended_children():
+        for pid in supervisor.ended_children():
             if pid in self._workers:
                 self._bury(pid)
             else:
@@ -217,5 +214,5 @@ def keep(control: socket.socket, unused: Sequence[int], parent: int, *how: Any) 
         pass  # the pool is gone
     finally:
         if os.getpid() == keeper._pid:
-            kill_below(keeper._pid)
+            supervisor.kill_below(keeper._pid)
             os._exit(0)
