@@ -104,12 +104,11 @@ def test_jobs_that_cannot_wait_go_first():
         epoch.decide(0.0).plan()
 
 
-def test_left_over_slots_go_to_flows_that_end():
-    chain = [{"name": "a", "work": 2.0}, {"name": "b", "work": 1.0, "after": ["a"]}]
+def test_left_over_slots_go_to_jobs_that_end_earlier_by_them():
     epoch = mb.FlowEpoch(10, period=1.0)
-    epoch.add(mb.Flows([chain, [{"work": 2.0, "max_slots": 7}]]))
-    # Both could end with two slots; only the end of the second flow comes sooner by more.
-    assert epoch.decide(0.0).slots.tolist() == [3, 0, 7]
+    epoch.add(mb.Flows([[{"work": 2.0}], [{"work": 4.0, "max_slots": 7}]]))
+    # Both end with two and four slots; each further slot goes to the job that it ends sooner by more.
+    assert epoch.decide(0.0).slots.tolist() == [4, 6]
 
 
 def test_a_job_that_outlives_its_estimate_has_a_quarter_left():

@@ -156,7 +156,7 @@ void FlowEpoch::serve() {
   if (by_gains()) {
     serve_by_gains(shares);
   } else if (at_.clock.any() && rule_->by_order()) {
-    periodic_.serve(shares, seen_, ordered_, decision_.order);
+    periodic_.serve(shares, ordered_, decision_.order);
   } else {
     rule_->serve(shares, ordered_, decision_.order);
   }

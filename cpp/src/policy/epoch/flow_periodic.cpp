@@ -3,33 +3,8 @@
 #include <algorithm>
 
 namespace malleable {
-namespace {
-
 // Decisions that hold for a period: a job takes whole slot-periods (one slot for one period). Jobs
 // go by slack: how many periods the longest path of their flow exceeds their own path.
-
-// Whether a flow ends within the period if its ready jobs (`queue`) get the slots they can use.
-bool ends_now(const FlowTable::Flow& flow, double period) {
-  std::size_t ends = 0;
-  for (const Index place : flow.queue) {
-    const FlowTable::Job& job = flow.jobs[place];
-    ends += slot_periods(job.left, period) <= job.high ? 1 : 0;
-  }
-  return ends == flow.open;
-}
-
-// What a flow's penalty rises by in the next period; 0 if the flow cannot end in this one.
-double worth_of(const FlowScene& at, const FlowInstance& of, Index row) {
-  const auto known = std::lower_bound(of.rows.begin(), of.rows.end(), row);
-  const double period = at.clock.period();
-  if (known == of.rows.end() || *known != row || !ends_now(at.table.flows()[row], period))
-    return 0.0;
-  const auto k = static_cast<std::size_t>(known - of.rows.begin());
-  const double now = at.clock.now(), rise = of.penalties(k, now + period) - of.penalties(k, now);
-  return rise < kInfinity ? rise : 0.0;
-}
-
-}  // namespace
 
 // Counts whole periods from the start of each job to the end of its flow, if nothing else runs;
 // returns the largest.
@@ -48,55 +23,49 @@ double FlowPeriodic::count_periods(const Flow& flow, double period) {
   return longest;
 }
 
-// Baselines use neither paths nor penalties.
-void FlowPeriodic::line_up(FlowScene& at, const FlowInstance& of, std::span<const Index> order) {
+// Baselines use no paths.
+void FlowPeriodic::line_up(FlowScene& at, std::span<const Index> order) {
   const bool studies = !at.options.baseline;
-  const bool sums = studies && at.options.aggregate == Aggregate::kSum;
   const double period = at.clock.period();
   line_.clear();
   for (const Index row : order) {
     Flow& flow = at.table.flows()[row];
     if (at.waits(flow)) continue;
     const double longest = studies ? count_periods(flow, period) : 0.0;
-    const double worth = sums ? worth_of(at, of, row) : 0.0;
     flow.holds = true;
     for (const Index place : flow.queue) {
       Job& job = flow.jobs[place];
       line_.push_back({&flow, &job, studies ? longest - periods_[place] : 0.0,
-                       cap_at_period(job.left, period, 0.0, job.high), worth});
+                       cap_at_period(job.left, period, 0.0, job.high)});
     }
   }
   std::stable_sort(line_.begin(), line_.end(),
                    [](const Ready& a, const Ready& b) { return a.slack < b.slack; });
 }
 
-// Gives left-over slots to flows that end earlier, then to jobs that do, then to any job that may
-// have more.
+// Gives left-over slots to jobs that end earlier, then to any job that may have more.
 void FlowPeriodic::hand_out_rest(FlowShares& to) {
   const FlowEpochOptions& options = to.at.options;
   if (!options.baseline && options.aggregate == Aggregate::kSum) {
     const std::size_t n = line_.size();
-    for (auto* column : {&rest_.work, &rest_.high, &slots_, &value_}) column->resize(n);
+    for (auto* column : {&rest_.work, &rest_.high, &slots_}) column->resize(n);
     double used = 0.0;
     for (std::size_t k = 0; k < n; ++k) {
       rest_.work[k] = line_[k].job->left;
       rest_.high[k] = line_[k].job->high;
       slots_[k] = line_[k].job->share;
-      value_[k] = line_[k].worth;
       used += slots_[k];
     }
     rest_.slots = used + to.free;
-    const double period = to.at.clock.period();
-    left_over_.hand_out(rest_, period, value_, slots_);
-    to.free = left_over_.hand_out(rest_, period, {}, slots_);
+    to.free = left_over_.hand_out(rest_, to.at.clock.period(), {}, slots_);
     for (std::size_t k = 0; k < n; ++k) line_[k].job->share = slots_[k];
   }
   for (const Ready& ready : line_) to.hand(*ready.job, ready.job->high);
 }
 
-void FlowPeriodic::serve(FlowShares& to, const FlowInstance& of, std::span<const Index> order,
+void FlowPeriodic::serve(FlowShares& to, std::span<const Index> order,
                          std::vector<std::int64_t>& turns) {
-  line_up(to.at, of, order);
+  line_up(to.at, order);
   for (const Ready& ready : line_) to.hand(*ready.job, ready.most);
   if (to.free > 0.0) hand_out_rest(to);
   for (const Ready& ready : line_) turns.push_back(ready.flow->id_of(*ready.job));

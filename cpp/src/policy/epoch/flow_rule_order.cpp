@@ -59,7 +59,7 @@ void FlowByValue::order(const FlowScene& at, FlowInstance& of, std::span<const s
     jobs_.add(flow.volume, flow.volume / flow.alone);  // work, mean parallelism
   }
   sorted_.resize(rows.size());
-  const bool compares = few || options.hysteresis > 0.0 || at.clock.any();
+  const bool compares = few || options.hysteresis > 0.0;
   if (compares || options.aggregate == Aggregate::kMax || !by_prices(at, rows)) {
     few ? of.build(at) : of.fill_terms(at);
     choose(at, of, few, last);
