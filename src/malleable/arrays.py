@@ -61,6 +61,14 @@ def ids_of(ids: npt.ArrayLike, field: str = "ids") -> Integers:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def id_lists(field: str, rows: Any, count: int, beside: str = "") -> tuple[Integers, Integers]:
+    """A list of different ids for each row, as offsets and joined ids."""
+    check_length(field, rows, count, beside)
+    lists = [np.unique(ids_of(own, f"{field}[{row}]")) for row, own in enumerate(rows)]
+    joined = np.concatenate([*lists, np.empty(0, dtype=np.int64)])
+    return np.cumsum([0, *map(len, lists)], dtype=np.int64), joined
+
+
 def given(field: str, values: npt.ArrayLike | None) -> npt.ArrayLike:
     if values is None:
         raise ValueError(f"{field} = None: needed")
@@ -204,8 +212,12 @@ def lists_of(
 def rows_of(index: npt.ArrayLike, count: int) -> Integers:
     """Rows of a table by number (from the end if negative) or by a mask; IndexError otherwise."""
     chosen = np.asarray(index)
-    rows: Integers = np.arange(count)[chosen if chosen.size else chosen.astype(int)]
-    return rows
+    return np.arange(count)[chosen if chosen.size else chosen.astype(int)]
+
+
+def quotient(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
+    """Entry by entry; 0 where ``whole`` is 0."""
+    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0.0)
 
 
 def numbered(names: Iterable[_Name]) -> tuple[list[_Name], Integers]:

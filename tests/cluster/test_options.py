@@ -74,17 +74,18 @@ def test_every_option_is_checked_by_its_row(row):
 def test_defaults_are_the_cores_and_others_arrive_there(row):
     """What a simulation is told reaches it, and what a scheduler is told comes back."""
     name = row["name"]
+    policy = "flex" if name in ("hysteresis", "effort") else "fair"
     if row["default"] is not None:
-        plain = mb.simulate(JOBS, "fair", cluster=NODES, rng=1).summary
+        plain = mb.simulate(JOBS, policy, cluster=NODES, rng=1).summary
         said = {name: row["default"]}
-        assert mb.simulate(JOBS, "fair", cluster=NODES, rng=1, **said).summary == plain
+        assert mb.simulate(JOBS, policy, cluster=NODES, rng=1, **said).summary == plain
     learns = {"learn": True} if name == "backups" else {}
-    mb.simulate(JOBS, "fair", cluster=NODES, rng=1, **{name: another(row), **learns})
+    mb.simulate(JOBS, policy, cluster=NODES, rng=1, **{name: another(row), **learns})
     if row["of"] == "simulation":
         with pytest.raises(ValueError, match=f"^unknown option {name!r}"):
-            mb.Scheduler(NODES, "fair", **{name: another(row)})
+            mb.Scheduler(NODES, policy, **{name: another(row)})
         return
-    mb.Scheduler(NODES, "fair", **{name: another(row)})
+    mb.Scheduler(NODES, policy, **{name: another(row)})
     told = _core.scheduler_options({name: another(row)})
     assert told.pop(name) == another(row)
     known = _core.scheduler_options({})

@@ -22,9 +22,8 @@ from malleable.policies import policy_of
 from malleable.validation import check_keys, check_whole, checked_choice, checked_flag
 
 _OF_RIGID = {"auto": "easy-auto", "fifo": "fcfs"}  # policies for rigid jobs
-_Speedups = (
-    tuple[float | Floats | None, ...] | None
-)  # by job: p of s^p, rates by number of tasks, or none
+# By job: p of s^p, rates by number of tasks, or none.
+_Speedups = tuple[float | Floats | None, ...] | None
 
 
 def policy_name(policy: Any) -> str:
@@ -63,7 +62,6 @@ def check_generic(policy: Any, generic: bool) -> None:
 def core_policy(
     policy: Any,
     goal: Objective,
-    by_user: bool,
     settings: Mapping[str, Any],
     generic: bool,
     tables: _Speedups = None,
@@ -79,7 +77,7 @@ def core_policy(
     if not isinstance(policy, str):
         return _own_policy(policy, generic)
     policy_of("cluster", policy)
-    code = int(goal.kinds[0])  # the table has the jobs' own kinds
+    code, by_user = int(goal.kinds[0]), settings["by_user"]  # the table has the jobs' own kinds
     exponents: list[float] = []
     useful: list[int] = []
     common = settings.get("speedup", 1.0)
@@ -197,46 +195,21 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any], Any], Any]] = {
     "word": lambda row, value: checked_choice(row["name"], value, row["words"]),
     "speedup": lambda row, value: checked_rates(row["name"], value),
 }
-# Options that functions take as arguments of their own.
-_ARGUMENTS = ("hysteresis", "effort", "at_least_one", "by_user", "learn")
-_OF_ARGUMENTS = {row["name"]: row for row in _core.OPTIONS if row["name"] in _ARGUMENTS}
-# Rows of the core's table of options by name, without options that are arguments of their own.
-OPTIONS: dict[str, Mapping[str, Any]] = {
-    row["name"]: row for row in _core.OPTIONS if row["name"] not in _ARGUMENTS
-}
+# Rows of the core's table of options by name.
+OPTIONS: dict[str, Mapping[str, Any]] = {row["name"]: row for row in _core.OPTIONS}
 
 
 def checked_options(given: Mapping[str, Any], *, simulated: bool = True) -> dict[str, Any]:
     """Options of a cluster as the core takes them; ValueError that names the first wrong one."""
-    known = {name: row for name, row in OPTIONS.items() if simulated or row["of"] != "simulation"}
-    checked: dict[str, Any] = {}
-    for name, value in given.items():
-        check_keys("", [name], [*known, *_ARGUMENTS], "option")
-        checked[name] = _CHECKS[known[name]["kind"]](known[name], value)
-    return checked
-
-
-def arguments_of(file: Mapping[str, Any], **given: Any) -> dict[str, Any]:
-    # Arguments of a call; arguments that are None are taken from the options in the cluster's file.
-    found = dict(given)
-    for name, value in file.items():
-        if found.get(name, 0) is None:
-            row = _OF_ARGUMENTS[name]
-            found[name] = _CHECKS[row["kind"]](row, value)
-    return found
-
-
-_TOGETHER = "min_mode"
-
-
-def has_gangs(settings: Mapping[str, Any]) -> bool:
-    return bool(settings.get(_TOGETHER) == "start")
+    known = [name for name, row in OPTIONS.items() if simulated or row["of"] != "simulation"]
+    check_keys("", given, known, "option")
+    return {name: _CHECKS[OPTIONS[name]["kind"]](OPTIONS[name], own) for name, own in given.items()}
 
 
 # By option: why it may have no effect, and whether it has one for these jobs with these settings.
 _REDUCES = "no job has reduce tasks", lambda jobs, _: (jobs.reduces > 0).any()
 _USED: dict[str, tuple[str, Callable[[ClusterJobs, Mapping[str, Any]], Any]]] = {
-    _TOGETHER: (
+    "min_mode": (
         "no job has a minimum",
         lambda jobs, all: (
             (jobs.min_map_slots > 0).any() or (jobs.min_reduce_slots > 0).any()
@@ -290,14 +263,3 @@ def without_effect(
 
 def _is_default(value: Any) -> bool:
     return value is None or (np.isscalar(value) and value in (False, 0, "guarantee"))
-
-
-def policy_settings(
-    hysteresis: float | None, effort: int | None, at_least_one: bool | None, by_user: bool
-) -> dict[str, Any]:
-    return {
-        "hysteresis": float(hysteresis or 0.0),
-        "effort": effort,
-        "at_least_one": bool(at_least_one),
-        "by_user": bool(by_user),
-    }

@@ -22,7 +22,6 @@ from malleable.cluster.named_policies import (
     core_policy,
     goal_of,
     policy_name,
-    policy_settings,
 )
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.display import as_html, counted
@@ -45,11 +44,6 @@ class SchedulerState(Checkpointed):
         policy: ClusterPolicy | str | Any = "auto",
         objective: ObjectiveName | str = "sum:response",
         *,
-        hysteresis: float = 0.0,
-        effort: int | None = None,
-        at_least_one: bool = False,
-        by_user: bool | None = None,
-        learn: bool = True,
         history: Mapping[str, Any] | str | PathLike[str] | None = None,
         record: str | PathLike[str] | None = None,
         **options: Any,
@@ -59,13 +53,10 @@ class SchedulerState(Checkpointed):
         check_generic(policy, place.generic)
         self._cluster = place
         self._policy, self._objective = policy, objective
-        shared = bool(place.users) if by_user is None else bool(by_user)
-        self._settings = {
-            "take_back": False,  # running tasks are not ended, unlike in simulations
-            **checked_options(options, simulated=False),
-            **policy_settings(hysteresis, effort, at_least_one, shared),
-            "learn": bool(learn),
-        }
+        own = {"learn": True, "by_user": bool(place.users)}
+        own["take_back"] = False  # running tasks are not ended, unlike in simulations
+        said = {name: value for name, value in options.items() if value is not None}
+        self._settings = own | checked_options(said, simulated=False)
         known = None if history is None else read_history(history)
         stated = [own["user"] for own in known["users"]] if known else []
         people = dict.fromkeys([*place.users, *stated])
@@ -103,8 +94,8 @@ class SchedulerState(Checkpointed):
 
     def _made(self) -> _core.Scheduler:
         place = self._cluster
-        goal, shared = goal_of(self._objective), self._settings["by_user"]
-        asked = core_policy(self._policy, goal, shared, self._settings, place.generic)
+        goal = goal_of(self._objective)
+        asked = core_policy(self._policy, goal, self._settings, place.generic)
         return _core.Scheduler(place.columns(), self._people(self._users), self._settings, asked)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -14,18 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.arrays import Floats, numbered
+from malleable.arrays import Floats, numbered, quotient
 from malleable.cluster.history import history_of, numbers_of, programs_in, read_history
 from malleable.cluster.named_policies import (
-    arguments_of,
     check_generic,
     checked_options,
     core_policy,
     goal_of,
-    has_gangs,
     placed_columns,
     policy_name,
-    policy_settings,
     programs_of,
     rule_of,
     without_effect,
@@ -100,9 +97,8 @@ def _estimates(jobs: ClusterJobs, estimates: Any, split_copy: bool, seed: int) -
     if sigma is None:
         return floats("estimates", estimates, WORK, (len(jobs), 2)).reshape(-1)
     reduce_work = jobs.reduce_work - (jobs.reduces * jobs.shuffle if split_copy else 0.0)
-    truth = np.zeros((len(jobs), 2))
-    np.divide(jobs.map_work, jobs.maps, out=truth[:, 0], where=jobs.maps > 0)
-    np.divide(reduce_work, jobs.reduces, out=truth[:, 1], where=jobs.reduces > 0)
+    means = quotient(jobs.map_work, jobs.maps), quotient(reduce_work, jobs.reduces)
+    truth = np.stack(means, axis=1)
     errors = lognormal_errors(sigma, truth.shape, np.random.default_rng(seed))
     return (truth * errors).reshape(-1)
 
@@ -114,15 +110,10 @@ def run(
     *,
     rng: np.random.Generator | int | None = None,
     estimates: Any = None,
-    learn: bool | None = None,
     history: Mapping[str, Any] | str | PathLike[str] | None = None,
     cluster: Cluster | Mapping[str, Any] | str | None = None,
     load: float | None = None,
     objective: ObjectiveLike = "sum:response",
-    hysteresis: float | None = None,
-    effort: int | None = None,
-    at_least_one: bool | None = None,
-    by_user: bool | None = None,
     records: bool | None = None,
     trace: bool = False,
     horizon: float | None = None,
@@ -209,18 +200,14 @@ def run(
     name, policy = policy_name(policy), rule_of(policy, jobs)
     place = _place(jobs, cluster, load)
     seed = seed_of(rng)
-    own = arguments_of(
-        place.options,
-        hysteresis=hysteresis, effort=effort, at_least_one=at_least_one, by_user=by_user, learn=learn,
-    )  # fmt: skip
-    learns = _learning(own.pop("learn"), estimates, policy)
-    settings = _settings(jobs, policy, place, own, options, learns, trace, seed)
-    shared = settings["by_user"]
+    settings = _settings(jobs, policy, place, options, estimates)
+    settings |= {"seed": seed, "trace": checked_flag("trace", trace)}
+    learns = settings["learn"]
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, 0.0 if learns and estimates is None else estimates, split, seed)
     end = _end(horizon)
     goal = goal_of(objective, len(jobs))
-    _check_gangs(jobs, place, has_gangs(settings))
+    _check_gangs(jobs, place, settings.get("min_mode") == "start")
     known = None if history is None or not learns else read_history(history)
     programs: list[Any] = [] if known is None else programs_in(known)
     columns, users = _jobs(jobs, place, policy, programs)
@@ -229,7 +216,7 @@ def run(
     _check_deadlines(jobs, goal)
     columns |= placed_columns(jobs, place, settings)
     check_generic(policy, place.generic)
-    asked = core_policy(policy, goal, shared, settings, place.generic, jobs.speedup, len(jobs))
+    asked = core_policy(policy, goal, settings, place.generic, jobs.speedup, len(jobs))
     told = place.columns(), columns, settings, _changes(place), believed
     simulation = _core.ClusterSimulation(*told, asked)
     if known is not None:
@@ -271,12 +258,12 @@ def _end(horizon: float | None) -> float:
     return end
 
 
-def _learning(learn: bool | None, estimates: Any, policy: Any) -> bool:
+def _learns(learn: bool | None, estimates: Any, policy: Any) -> bool:
     unknown = isinstance(estimates, str)
     if unknown and learn is False:
         raise ValueError("learn = False: cannot be used with estimates = 'learn'")
     own = isinstance(policy, str) and policy_of("cluster", policy).learns
-    return checked_flag("learn", unknown or own if learn is None else learn)
+    return unknown or own if learn is None else learn
 
 
 def _of_tasks(
@@ -289,27 +276,18 @@ def _of_tasks(
 
 
 def _settings(
-    jobs: ClusterJobs,
-    policy: Any,
-    place: Cluster,
-    own: dict[str, Any],
-    given: Mapping[str, Any],
-    learn: bool,
-    trace: Any,
-    seed: int,
+    jobs: ClusterJobs, policy: Any, place: Cluster, given: Mapping[str, Any], estimates: Any
 ) -> dict[str, Any]:
-    # Options and arguments as the core takes them; warns of those without effect.
-    said = {name: value for name, value in place.options.items() if name not in (*own, "learn")}
-    settings = checked_options({**said, **given})
-    if settings.get("backups") and not learn:
+    # Options as the core takes them; warns of those without effect.
+    said = {name: value for name, value in given.items() if value is not None}
+    settings = checked_options({**place.options, **said})
+    settings["learn"] = _learns(settings.get("learn"), estimates, policy)
+    if settings.get("backups") and not settings["learn"]:
         raise ValueError("backups = True: needs learn, as gains follow what was learnt")
-    said = {**given, **own}
-    if own["by_user"] is None:
-        own["by_user"] = bool(place.users) and jobs.user is not None
-    settings |= policy_settings(**own)
+    settings.setdefault("by_user", bool(place.users) and jobs.user is not None)
     for told in without_effect(jobs, policy, said, settings):
         warnings.warn(told, stacklevel=3)
-    return settings | {"seed": seed, "learn": learn, "trace": checked_flag("trace", trace)}
+    return settings
 
 
 def _changes(cluster: Cluster) -> dict[str, Any]:
