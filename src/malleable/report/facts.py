@@ -90,10 +90,10 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
         progress=progress,
     )
     made = _Made(study, asked, subject, found, policies)
-    told: dict[str, Any] = plain(
-        {**made.head(), **made.body(), "complete": complete, "curve": made.curve(curve)}
-    )
-    return told
+    told = made.head() | made.compared()
+    told |= {"verdict": verdict(told), "complete": complete, "curve": made.curve(curve)}
+    series = {name: made.base[name].series for name in made.shown}
+    return plain(told | {"time": _over_time(study, made.schedules, series)})
 
 
 def _rigid(study: Study) -> bool:
@@ -103,10 +103,7 @@ def _rigid(study: Study) -> bool:
 def _scenarios(
     study: Study, asked: Asked, policies: Sequence[str], subject: str, curve: bool
 ) -> list[runs.Scenario]:
-    wanted = runs.base_scenarios(study, policies)
-    compared = _compared(study, asked)
-    known = {each.policy for each in wanted}
-    wanted += runs.base_scenarios(study, [name for name in compared if name not in known])
+    wanted = runs.base_scenarios(study, [*policies, *_compared(study, asked)])
     names = [each.policy for each in wanted]
     if curve:
         chosen = _IN_CURVE if _rigid(study) else (subject, "fifo")
@@ -152,12 +149,8 @@ class _Made:
         self.shown = self._shown(policies)
         if _rigid(study) and self.shown:
             self.subject = self._best()
-        self.schedules: dict[str, Schedule] = {
-            name: schedule
-            for name in self.shown
-            if (schedule := self.base[name].schedule) is not None
-        }
-        self.rows = self._table()
+        known = {name: self.base[name].schedule for name in self.shown} | {RECORDED: study.schedule}
+        self.schedules = {name: own for name, own in known.items() if own is not None}
         self.baseline = self._baseline()
 
     def _baseline(self) -> str | None:
@@ -206,36 +199,22 @@ class _Made:
             "slots_told": None if study.known_slots is None else study.known_slots.sentence,
             **fields_of(study, "warnings", "assumed", "skipped"),
             "seed": self.asked.seed,
+            "table": {"rows": self._table()},
+            "trust": self.trust,
         }
 
-    def body(self) -> dict[str, Any]:
-        study, schedules = self.study, dict(self.schedules)
-        if study.schedule is not None:
-            schedules[RECORDED] = study.schedule
-        before = schedules.get(self.baseline or "")
-        after = schedules.get(self.subject)
-        compared: dict[str, Any] = {"changes": None, "groups": [], "movers": []}
-        if before is not None and after is not None:
-            beside = {
-                name: schedules[name]
-                for name in dict.fromkeys([RECORDED, self.baseline, self.fair, self.subject])
-                if name is not None and name in schedules
-            }
-            compared = {
-                "changes": changes(study.units, before, after),
-                "groups": by_group(study.units, beside, self.baseline or "", self.subject),
-                "movers": movers(study.units, before, after),
-            }
-        table = {"rows": self.rows}
-        told = {**self.head(), "table": table, "trust": self.trust, **compared}
+    def compared(self) -> dict[str, Any]:
+        # The baseline and the subject, job by job.
+        units, schedules = self.study.units, self.schedules
+        before, after = (schedules.get(name or "") for name in (self.baseline, self.subject))
+        if before is None or after is None:
+            return {"changes": None, "groups": [], "movers": []}
+        beside = dict.fromkeys([RECORDED, self.baseline, self.fair, self.subject])
+        shown = {name: schedules[name] for name in beside if name is not None and name in schedules}
         return {
-            "verdict": verdict(told),
-            "table": table,
-            "trust": self.trust,
-            **compared,
-            "time": _over_time(
-                study, schedules, {name: self.base[name].series for name in self.schedules}
-            ),
+            "changes": changes(units, before, after),
+            "groups": by_group(units, shown, self.baseline or "", self.subject),
+            "movers": movers(units, before, after),
         }
 
     def _table(self) -> list[dict[str, Any]]:
@@ -264,14 +243,8 @@ class _Made:
         if study.schedule is None:
             told = "The file does not say when jobs ran, so no simulation can be compared with what happened."
             return {"recorded": False, "missing": told, "rows": []}
-        rows = []
-        for key, own in self.found.items():
-            if (
-                key[0] == "base"
-                and key[1] in _compared(study, self.asked)
-                and own.schedule is not None
-            ):
-                rows.append({"policy": key[1], **_distance(study, own)})
+        names = [name for name in self.base if name in _compared(study, self.asked)]
+        rows = [{"policy": name, **_distance(study, self.base[name])} for name in names]
         rows.sort(key=lambda row: (row["off"], -row["within_fifth"]))
         return {
             "recorded": True,
@@ -418,18 +391,15 @@ def ramp(times: Floats, values: Floats, edges: Floats) -> Floats:
     sums = np.concatenate([[0.0], np.cumsum(own)])
     weighted = np.concatenate([[0.0], np.cumsum(own * sorted_times)])
     before = np.searchsorted(sorted_times, edges)
-    found: Floats = sums[before] * edges - weighted[before]
-    return found
+    return sums[before] * edges - weighted[before]
 
 
 def _steps(time: Floats, slots: Floats, edges: Floats) -> Floats:
     # The integral up to each edge of slots that stay the same between two of these times.
     whole = np.concatenate([[0.0], np.cumsum(slots * np.diff(time))])
-    found: Floats = np.interp(edges, time, whole)
-    return found
+    return np.interp(edges, time, whole)
 
 
 def _busy_slots(study: Study, series: Mapping[str, Any]) -> Floats:
     maps, reduces = (np.nan_to_num(series[f"{pool}_utilisation"]) for pool in ("map", "reduce"))
-    busy: Floats = maps * study.cluster.map_slots.sum() + reduces * study.cluster.reduce_slots.sum()
-    return busy
+    return maps * study.cluster.map_slots.sum() + reduces * study.cluster.reduce_slots.sum()

@@ -58,32 +58,21 @@ def base_scenarios(study: Study, policies: Sequence[str]) -> list[Scenario]:
 
 def share_scenarios(study: Study, shares: Sequence[float], seed: int) -> list[Scenario]:
     # Policy ``auto``, if a share of the jobs (drawn at random) were malleable.
-    return [
-        Scenario(
-            ("share", share),
-            reshaped(study.jobs, rigid=False, malleable=share, seed=seed),
-            study.units,
-            "auto",
-        )
-        for share in shares
-    ]
+    jobs = {share: reshaped(study.jobs, False, share, seed) for share in shares}
+    return [Scenario(("share", share), own, study.units, "auto") for share, own in jobs.items()]
 
 
 def load_scenarios(study: Study, policies: Sequence[str], loads: Sequence[float]) -> list[Scenario]:
     """The same jobs and cluster with arrivals that are closer or farther apart."""
     found = []
     for load in loads:
-        if load == study.load:
-            found += [
-                Scenario(("load", load, name), study.jobs, study.units, name) for name in policies
-            ]
-            continue
-        pace = study.load / load
-        first = float(study.jobs.arrival.min(initial=0.0))
-        jobs = at_times(study.jobs, first + (study.jobs.arrival - first) * pace)
-        arrival = first + (study.units.arrival - first) * pace
-        due = study.units.deadline + (arrival - study.units.arrival)
-        units = replace(study.units, arrival=arrival, deadline=due)
+        jobs, units, pace = study.jobs, study.units, study.load / load
+        if pace != 1.0:
+            first = float(jobs.arrival.min(initial=0.0))
+            arrival = first + (units.arrival - first) * pace
+            due = units.deadline + (arrival - units.arrival)
+            units = replace(units, arrival=arrival, deadline=due)
+            jobs = at_times(jobs, first + (jobs.arrival - first) * pace)
         found += [Scenario(("load", load, name), jobs, units, name) for name in policies]
     return found
 

@@ -46,10 +46,34 @@ class KnownSlots(NamedTuple):
 
 
 @dataclass
-class Read:
-    """Jobs as files have them: where they ``ran_on`` and their ``record`` (times from the first arrival on)
-    if known, the ``known_slots`` by file or record, ``groups`` (by kind the name of each job's group), and
-    sentences: ``warnings``, ``assumed``, ``skipped``."""
+class Study:
+    """The jobs of a page and their cluster.
+
+    Attributes
+    ----------
+    ran_on : Cluster or None
+        Where the jobs ran, as the file says.
+    record : RecordedSchedule or None
+        When the jobs ran, from the first arrival on.
+    known_slots : KnownSlots or None
+        By the file, or by the record.
+    groups : dict
+        By kind the name of each job's group.
+    warnings, assumed, skipped : list of str
+        Sentences.
+    files : list of dict
+        ``name``, ``bytes``, ``sha256``.
+    units : Units
+        The jobs as the log counts them.
+    schedule : Schedule or None
+        The recorded one of the units.
+    since : float
+        From then on the log has all jobs [s]: later than the first arrival if it is cut out of a longer one.
+    waits_tell : bool
+        Whether the record is worth a comparison: not if nearly all of its jobs start on arrival.
+    load : float
+        Work over slots over the time in which jobs came; NaN if they came at once.
+    """
 
     jobs: ClusterJobs
     format: str
@@ -60,28 +84,9 @@ class Read:
     warnings: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-
-
-@dataclass(kw_only=True)
-class Study(Read):
-    """The jobs and ``cluster`` of a page, the ``units`` (jobs as the log counts them), and the recorded
-    ``schedule`` of the jobs, if there is one.
-
-    Attributes
-    ----------
-    files : list of dict
-        ``name``, ``bytes``, ``sha256``.
-    since : float
-        From then on the log has all jobs [s]: later than the first arrival if it is cut out of a longer one.
-    waits_tell : bool
-        Whether the record is worth a comparison: not if nearly all of its jobs start on arrival.
-    load : float
-        Work over slots over the time in which jobs came; NaN if they came at once.
-    """
-
-    files: list[dict[str, Any]]
-    cluster: Cluster
-    units: Units
+    files: list[dict[str, Any]] = field(default_factory=list)
+    cluster: Cluster = field(init=False)
+    units: Units = field(init=False)
     schedule: Schedule | None = None
     since: float = -math.inf
     waits_tell: bool = False
@@ -132,43 +137,35 @@ def study(
     """
     if sum(each is not None for each in (cluster, slots, load)) > 1:
         raise ValueError("give only one of --slots, --load and --cluster")
-    heard: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if isinstance(sources[0], str) and len(sources) == 1 and is_events(sources[0]):
             jobs, ran_on = jobs_from_events(sources[0])
-            found = Read(jobs, "recorded events", ran_on=ran_on)
+            found = Study(jobs, "recorded events", ran_on=ran_on)
         else:
             found = _read(sources, options or {}, dict(reading or {}), window)
-        heard += dict.fromkeys(str(warning.message) for warning in caught)
-    found.skipped += heard
+        found.skipped += dict.fromkeys(str(warning.message) for warning in caught)
+    found.files = [each for path in sources if isinstance(path, str) for each in checksums(path)]
     found.jobs = reshaped(_spread(found, spread, seed), rigid, malleable, seed)
-    place = _place(found, cluster, slots, load)
-    units = units_of(found.jobs, place, found.groups)
-    since = _since(found)
-    told = Study(
-        files=[each for path in sources if isinstance(path, str) for each in checksums(path)],
-        cluster=place,
-        units=units,
-        since=since,
-        load=load_of(found.jobs, place, found.record, since),
-        **{**vars(found), "record": None},
-    )
+    found.cluster = _place(found, cluster, slots, load)
+    found.units = units_of(found.jobs, found.cluster, found.groups)
+    found.since = since = _since(found)
+    found.load = load_of(found.jobs, found.cluster, found.record, since)
     if not math.isinf(since):
-        told.warnings.append(
+        found.warnings.append(
             f"The log seems to be cut out of a longer one: some jobs came up to "
             f"{duration(since - float(found.jobs.arrival.min()))} before the others. Jobs that came then and "
             "ended soon are missing, so waits at the beginning are too short. The load is that of the time "
             "afterwards. (With --from TIME, only what is left then of the first jobs counts.)"
         )
-    if round(told.load, 2) > 1.0:
-        told.warnings.append(
-            f"More work came than the slots can do (load {told.load:.3g}): waits grow until no more jobs come,"
+    if round(found.load, 2) > 1.0:
+        found.warnings.append(
+            f"More work came than the slots can do (load {found.load:.3g}): waits grow until no more jobs come,"
             " so means and longest waits depend on how long the log is."
         )
     if found.record is not None:
-        _take_record(told, found.record)
-    return told
+        _take_record(found, found.record)
+    return found
 
 
 def _read(
@@ -176,7 +173,7 @@ def _read(
     options: Mapping[str, Any],
     given: dict[str, Any],
     window: Window,
-) -> Read:
+) -> Study:
     traces = [
         each if isinstance(each, Trace) else read(source_of(each), **options) for each in sources
     ]
@@ -184,7 +181,7 @@ def _read(
     cut = "task_seconds" not in given and _uncut(trace)
     if cut:
         given["task_seconds"] = _piece(trace)
-    found = Read(trace.tasks(**given), trace.format)
+    found = Study(trace.tasks(**given), trace.format)
     if cut:
         piece = duration(given["task_seconds"])
         found.assumed.append(f"Jobs have work, but no tasks: it is cut into tasks of {piece}.")
@@ -206,7 +203,7 @@ def stated(trace: Trace, given: Mapping[str, Any], converter: str = "tasks") -> 
     ]
 
 
-def _tell_rows(found: Read, trace: Trace, rows: Any) -> None:
+def _tell_rows(found: Study, trace: Trace, rows: Any) -> None:
     # What is known of these rows of a trace: groups, the record, and what is left out.
     groups = {"user": trace.user, "program": trace.program, **trace.groups}
     found.groups = {
@@ -270,7 +267,7 @@ def reshaped(jobs: ClusterJobs, rigid: bool, malleable: float | None, seed: int)
     return jobs.changed(width=np.where(chosen, 1, jobs.width)) if chosen.any() else jobs
 
 
-def _since(found: Read) -> float:
+def _since(found: Study) -> float:
     # When a log that was cut out of a longer one begins to have all jobs; -infinity if it was not cut.
     if found.record is None or not len(found.jobs):
         return -math.inf
@@ -308,7 +305,7 @@ def _piece(trace: Trace) -> float:
     return float(f"{math.ceil(exact / digits) * digits:.12g}")
 
 
-def _spread(found: Read, spread: float | None, seed: int) -> ClusterJobs:
+def _spread(found: Study, spread: float | None, seed: int) -> ClusterJobs:
     jobs = found.jobs
     if spread is None:
         return jobs
@@ -360,7 +357,7 @@ def load_of(
 
 
 def _place(
-    found: Read, cluster: str | Cluster | None, slots: int | None, load: float | None
+    found: Study, cluster: str | Cluster | None, slots: int | None, load: float | None
 ) -> Cluster:
     # The cluster on which the jobs run: as asked, or as the file says.
     jobs = found.jobs
@@ -399,11 +396,12 @@ def _take_record(told: Study, record: RecordedSchedule) -> None:
     schedule = units.schedule(np.arange(len(units.of)), record.start, record.end)
     known = np.isfinite(schedule.end) & np.isfinite(schedule.start)
     if not known.any():
+        told.record = None
         told.warnings.append(
             "No job has a recorded start and end: there is no row for what really happened."
         )
         return
-    told.record, told.schedule, told.units = record, schedule, replace(units, counted=known)
+    told.schedule, told.units = schedule, replace(units, counted=known)
     missing = int((~known).sum())
     if missing:
         told.skipped.append(

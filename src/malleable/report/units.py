@@ -80,20 +80,12 @@ def units_of(jobs: ClusterJobs, cluster: Cluster, groups: Mapping[str, Sequence[
     arrival, deadline = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(arrival, own, jobs.arrival)
     np.maximum.at(deadline, own, jobs.deadline)
-    return Units(
-        own,
-        list(names),
-        arrival,
-        _sums(own, jobs.map_work + jobs.reduce_work, count),
-        _alone(jobs, cluster, own, count),
-        deadline,
-        {
-            kind: [values[row] for row in first.tolist()]
-            for kind, values in groups.items()
-            if len(set(values)) > 1
-        },
-        np.ones(count, dtype=bool),
-    )
+    work = _sums(own, jobs.map_work + jobs.reduce_work, count)
+    alone = _alone(jobs, cluster, own, count)
+    several = {kind: values for kind, values in groups.items() if len(set(values)) > 1}
+    kinds = {kind: [values[row] for row in first.tolist()] for kind, values in several.items()}
+    known = np.ones(count, dtype=bool)
+    return Units(own, list(names), arrival, work, alone, deadline, kinds, known)
 
 
 def _sums(own: Integers, values: Floats, count: int) -> Floats:
