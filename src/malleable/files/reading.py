@@ -13,7 +13,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
@@ -58,12 +58,13 @@ def parse_size(text: str) -> int:
     return int(digits) << _UNITS[unit]
 
 
-_LASTS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(s|min|m|h|d)\s*", re.ASCII)
+_LASTS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|h|d)\s*", re.ASCII)
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds of a duration: ``90``, ``90s``, ``10m`` (``min``), ``2h``, ``1d``, ``1h30m``; else ValueError."""
+    """Seconds of a duration: ``90``, ``90s``, ``250ms``, ``10m`` (``min``), ``2h``, ``1d``, ``1h30m``;
+    ValueError otherwise."""
     with suppress(ValueError):
         return parse_number(text)
     parts = _DURATION.findall(text)
@@ -235,10 +236,9 @@ def open_bytes(
             raise ValueError(f"{where}: {error}") from None
 
 
-@contextmanager
 def open_parts(
     parts: Iterable[Path], where: str, max_size: int | None = MAX_SIZE
-) -> Iterator[tuple[io.BufferedReader, str]]:
+) -> AbstractContextManager[tuple[io.BufferedReader, str]]:
     """`open_bytes` of several files of lines, one after another; ``max_size`` is for all together."""
 
     def lines() -> Iterator[bytes]:
@@ -256,11 +256,8 @@ def open_parts(
         data, rest = rest[:size], rest[size:]
         return data
 
-    relay = _Relay(read, where)
-    relay.limit(None if max_size is None else check_whole("max_size", max_size, 1, 1 << 62))
-    stream: Any
-    with io.BufferedReader(relay) as stream:
-        yield stream, where
+    whole: Any = _Relay(read, where)
+    return open_bytes(whole, max_size)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from malleable.arrays import quotient
 from malleable.cluster.table import ClusterJobs, cluster_flows, task_counts
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import telling_of
@@ -343,7 +344,7 @@ def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) 
         # A job's tasks are equal, so their number and one time are enough.
         counts = found.tasks[rows]
         work = found.left(None, "start", trace.per_second, unit=1.0, seconds=1.0)[0][rows]
-        seconds = np.divide(work, counts, out=np.zeros(len(rows)), where=counts > 0)
+        seconds = quotient(work, counts)
     elif found.end is not None:
         found = found.single()  # a run for each task that ran beside others
         # by job: begin and end of its tasks; where they are unknown, `filled` takes the job's mean
@@ -354,7 +355,7 @@ def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) 
         limit = np.full(len(trace), ALL_SLOTS) if found.tasks is None else found.tasks
         names = trace.name or [f"job{row}" for row in range(len(trace))]
         counts = task_counts(found.work, limit, names, values["task_seconds"])
-        seconds = np.divide(found.work, counts, out=np.zeros(len(counts)), where=counts > 0)[rows]
+        seconds = quotient(found.work, counts)[rows]
         counts = counts[rows]
     elif found.tasks is None:
         unit, seconds = sizes(phase, values)
@@ -373,9 +374,8 @@ def _copying(
     trace: Trace, reduce: Phase, rows: Integers, reduces: Any, values: Mapping[str, Any]
 ) -> dict[str, Any]:
     if trace.bytes_only:
-        copied = np.divide(reduce.bytes[rows], reduces, out=np.zeros(len(rows)), where=reduces > 0)
-        seconds, block = copied / values["shuffle_rate"], values["block_bytes"]
-        return {"shuffle": seconds, "block": block}
+        seconds = quotient(reduce.bytes[rows], reduces) / values["shuffle_rate"]
+        return {"shuffle": seconds, "block": values["block_bytes"]}
     if reduce.shuffled is None:
         return {}
     maps = trace.map.first_runs("start", trace.per_second)

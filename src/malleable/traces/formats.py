@@ -285,7 +285,7 @@ def read(
         common: dict[str, Any] = {"skip_bad": skip_bad, "max_size": max_size}
         common |= {"columns": columns, "slots_from": slots_from}
         return replace(merged([read(log, **common) for log in logs]), where=str(path))
-    opened = open_bytes(source, max_size)
+    opened: AbstractContextManager[Any] = open_bytes(source, max_size)
     if path is not None and path.is_dir():
         opened = open_parts(_parts_of(path), str(path), max_size)
     with opened as (stream, where), telling_of(where):

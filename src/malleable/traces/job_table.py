@@ -326,9 +326,9 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     array([100,  20])
     """
     if is_frame(source):
-        return table_of(source, Jobs)  # type: ignore[no-any-return]
+        return table_of(source, Jobs)
     with open_bytes(source, max_size) as (stream, where), telling_of(where):
-        return _made(_rows(stream, where, max_size), _JOBS)  # type: ignore[no-any-return]
+        return _made(_rows(stream, where, max_size), _JOBS)
 
 
 def frame_trace(frame: Any) -> Trace:

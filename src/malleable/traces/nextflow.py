@@ -8,23 +8,16 @@ Left out: cached tasks, memory, which process waits for which.
 
 from __future__ import annotations
 
-import re
-
 from malleable.files.numbers import parse_moment, parse_number
+from malleable.files.reading import parse_seconds
 from malleable.traces.formats import File, Format, Head
 from malleable.traces.job_columns import Column, cells_of, rows_of, trace_of_cells
 from malleable.traces.trace import Trace
 
-_PART = re.compile(r"([0-9.]+) ?(ms|s|m|h|d)")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
 
 def _seconds(text: str) -> float:
     # Seconds of ``1h 2m 3s``, or of a number of milliseconds.
-    parts = _PART.findall(text)
-    if parts:
-        return sum(parse_number(number) * _UNITS[unit] for number, unit in parts)
-    return parse_number(text) / 1000.0
+    return parse_seconds(text) if text[-1:].isalpha() else parse_number(text) / 1000.0
 
 
 def _moment(text: str) -> str:

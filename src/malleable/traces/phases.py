@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from malleable.arrays import quotient
 from malleable.checkpoints import by_value
 from malleable.jobs.table import Floats, Integers
 from malleable.validation import ALL_SLOTS
@@ -134,8 +135,7 @@ class Phase:
         length = self.end - begin
         known = ~np.isnan(length)
         total, count = self._sums(np.where(known, length, 0.0)), self._sums(known)
-        mean = np.divide(total, count, out=np.zeros(len(total)), where=count > 0)
-        return np.where(known, length, mean[self.job])
+        return np.where(known, length, quotient(total, count)[self.job])
 
     def _runs_left(
         self, now: float | None, begin: Floats, per_second: float
@@ -181,8 +181,7 @@ class Phase:
     def _places(self) -> Integers:
         # Places of the tasks of all runs among the tasks of all jobs.
         before = np.cumsum(self.tasks) - self.tasks
-        places: Integers = before[self.job] + self.task
-        return places
+        return before[self.job] + self.task
 
     def first_runs(self, first: str, per_second: float) -> list[Floats]:
         """Begin and end [s] of the first run of known time of each job's tasks; NaN without one."""
@@ -204,5 +203,4 @@ def filled(begin: Floats, end: Floats) -> list[float]:
     length = end - begin
     known: Any = ~np.isnan(length)
     mean = math.fsum(length[known].tolist()) / int(known.sum()) if known.any() else 0.0
-    found: list[float] = np.where(known, length, mean).tolist()
-    return found
+    return np.where(known, length, mean).tolist()

@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -33,6 +33,7 @@ _STEPS = {
     "map": ("startTime", "finishTime"),
     "reduce": ("startTime", "shuffleFinished", "sortFinished", "finishTime"),
 }
+_TEXTS = ("user", "jobName", "queue")
 _Run = tuple[float, ...]  # task, from 0, and the times of its steps
 
 
@@ -96,24 +97,9 @@ def _times(attempt: dict[str, Any], steps: tuple[str, ...], owner: str) -> list[
     return times
 
 
-class _Phase(NamedTuple):
-    tasks: int
-    runs: list[_Run]
-    fetched: float  # bytes that all reduce tasks copied
-
-
-class _Job(NamedTuple):
-    name: str
-    user: str
-    program: str
-    queue: str
-    submit: float
-    finish: float
-    map: _Phase
-    reduce: _Phase
-
-
-def job_of(record: Any) -> _Job:
+def job_of(record: Any) -> dict[str, Any]:
+    """A job's name, user, program, queue, times, and for each phase the number of tasks, the runs, and the
+    bytes that all reduce tasks copied."""
     if not isinstance(record, dict) or "jobID" not in record:
         raise ValueError(
             "an object without jobID, not a job of a Rumen trace, nor JSON of sacct, YARN, Kubernetes, Spark, "
@@ -123,13 +109,12 @@ def job_of(record: Any) -> _Job:
     submit, finish = (_amount(record, key, f"job {job}") for key in ("submitTime", "finishTime"))
     if math.isnan(submit):
         raise ValueError(f"job {job}: submitTime is unknown")
-    phases = [_phase(record, phase, job) for phase in _STEPS]
-    texts = (text_of(record.get(key) or "", key) for key in ("user", "jobName", "queue"))
-    user, program, queue = texts
-    return _Job(job, user, program, queue, submit, finish, *phases)
+    told = {"name": job, "submit": submit, "finish": finish}
+    phases = {phase: _phase(record, phase, job) for phase in _STEPS}
+    return told | phases | {key: text_of(record.get(key) or "", key) for key in _TEXTS}
 
 
-def _phase(record: dict[str, Any], phase: str, job: str) -> _Phase:
+def _phase(record: dict[str, Any], phase: str, job: str) -> tuple[int, list[_Run], float]:
     tasks_key, total_key = f"{phase}Tasks", f"total{phase.capitalize()}s"
     tasks = _list(record, tasks_key, f"job {job}")
     unknown = (math.nan,) * len(_STEPS[phase])
@@ -153,19 +138,11 @@ def _phase(record: dict[str, Any], phase: str, job: str) -> _Phase:
     runs += [(index, *unknown) for index in range(len(tasks), count)]
     known = [amount for amount in fetched if not math.isnan(amount)]
     mean = sum(known) / len(known) if known else math.nan
-    return _Phase(max(len(tasks), count), runs, mean * len(fetched) if fetched else 0.0)
+    return max(len(tasks), count), runs, mean * len(fetched) if fetched else 0.0
 
 
-def _names(jobs: list[_Job]) -> Iterator[str]:
-    # Job ids; if a trace repeats an id, it gets a number from the second time on.
-    seen: Counter[str] = Counter()
-    for job in jobs:
-        seen[job.name] += 1
-        yield job.name if seen[job.name] == 1 else f"{job.name}#{seen[job.name]}"
-
-
-def _jobs(file: File) -> list[_Job]:
-    jobs: list[_Job] = []
+def _jobs(file: File) -> list[dict[str, Any]]:
+    jobs: list[dict[str, Any]] = []
     with file.text() as text:
         try:
             for line, record in _objects(text):
@@ -185,22 +162,26 @@ def _read(file: File) -> Trace:
     return trace_of(file, _jobs(file))
 
 
-def trace_of(file: File, jobs: list[_Job]) -> Trace:
+def trace_of(file: File, jobs: list[dict[str, Any]]) -> Trace:
     file.check_records(len(jobs))
-    named = sorted(zip(_names(jobs), jobs, strict=True), key=lambda pair: pair[1].submit)
-    jobs = [job for _, job in named]
-    map_tasks, map_runs, _ = zip(*(job.map for job in jobs), strict=True)
-    tasks, runs, fetched = zip(*(job.reduce for job in jobs), strict=True)
+    seen: Counter[str] = Counter()
+    for job in jobs:  # if a trace repeats an id, it gets a number from the second time on
+        seen[job["name"]] += 1
+        job["name"] += f"#{seen[job['name']]}" * (seen[job["name"]] > 1)
+    jobs = sorted(jobs, key=lambda job: job["submit"])
+    columns = {key: [job[key] for job in jobs] for key in jobs[0]}
+    map_tasks, map_runs, _ = zip(*columns["map"], strict=True)
+    tasks, runs, fetched = zip(*columns["reduce"], strict=True)
     steps = ("start", "shuffled", "sorted", "end")
     return Trace(
-        arrival=np.array([job.submit for job in jobs]),
+        arrival=np.array(columns["submit"]),
         map=Phase.of_runs(map_tasks, map_runs),
         reduce=Phase.of_runs(tasks, runs, steps, fetched),
-        name=[name for name, _ in named],
-        user=[job.user for job in jobs],
-        program=[job.program for job in jobs],
-        finish=np.array([job.finish for job in jobs]),
-        groups={"queue": [job.queue for job in jobs]} if any(job.queue for job in jobs) else {},
+        name=columns["name"],
+        user=columns["user"],
+        program=columns["jobName"],
+        finish=np.array(columns["finish"]),
+        groups={"queue": columns["queue"]} if any(columns["queue"]) else {},
         per_second=1000.0,
         wall=True,
     )
