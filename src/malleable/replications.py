@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable.arrays import quotient
 from malleable.checkpoints import by_value
 from malleable.display import as_html, counted, view
 from malleable.simulation import simulate
@@ -187,8 +188,7 @@ class Replications:
             for count, mean in parts:
                 jobs[: len(count)] += count
                 total[: len(count)] += count * np.where(count, mean, 0.0)
-            stretch = np.divide(total, jobs, out=np.zeros(len(jobs)), where=jobs > 0)
-            found[policy] = jobs.astype(np.int64), stretch
+            found[policy] = jobs.astype(np.int64), quotient(total, jobs)
         return found
 
 
@@ -276,7 +276,9 @@ def replicate(
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence = {confidence}: must be between 0 and 1")
     policies = list(policies) if isinstance(policies, (list, tuple)) else [policies]
-    tasks = list(product(_points({} if grid is None else grid), seeds))
+    grid = grid or {}
+    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    tasks = list(product(points, seeds))
     options.setdefault("records", False)
     done: list[Run] = []
     futures: list[Any] = []
@@ -299,10 +301,6 @@ def replicate(
         complete = False
         done += rest
     return Replications(done, complete, confidence)
-
-
-def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def _finished(futures: list[Any]) -> list[Run]:

@@ -112,6 +112,7 @@ _PRINTED = {
 }
 # "Close to": not lower by more than the paper's own largest gap between the middles (BM 3.3) [% of maps].
 CLOSE = 10.4
+_BENCHMARK = "benchmark: workload.ordering"
 
 
 def figure(run: Run, metric: str, *workloads: int) -> Figure:
@@ -156,13 +157,7 @@ def figure_of(run: Run, metric: str, rows: list[dict[str, Any]]) -> Figure:
         panels,
         claims=list(_claims(run, metric, rows)),
         notes=[note] if printed else [only, note],
-        axes=[
-            [
-                picture(
-                    panels[0], NAMES, run.shows, more=marks, xlabel="benchmark: workload.ordering"
-                )
-            ]
-        ],
+        axes=[[picture(panels[0], NAMES, run.shows, more=marks, xlabel=_BENCHMARK)]],
         facts={"metric": metric, "ours": {**constants, "users": list(USERS)}},
     )
 

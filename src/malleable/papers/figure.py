@@ -218,17 +218,12 @@ class Figure:
         rows = [row for row in self.axes if row]
         width = max((sum(each.width for each in row) for row in rows), default=4.5)
         drawn = new_figure(width, 0.5 + 3.7 * len(rows))
-        across = math.lcm(*map(len, rows))
-        grid = drawn.add_gridspec(max(len(rows), 1), across)
-        for k, row in enumerate(rows):
-            part, first = across // len(row), None
-            for place, each in enumerate(row):
-                where = grid[k, place * part : (place + 1) * part]
-                shared = place > 0 and each.ylabel == row[0].ylabel
-                told = each if len(row) * len(rows) > 1 else each._replace(title="")
-                first = _draw(drawn.add_subplot(where, sharey=first), told)
-                if shared:
-                    first.set_ylabel("")
+        parts = drawn.subfigures(max(len(rows), 1), 1, squeeze=False)[:, 0]
+        for part, row in zip(parts, rows, strict=False):
+            across = part.subplots(1, len(row), sharey=True, squeeze=False)[0]
+            for axes, each in zip(across, row, strict=True):
+                _draw(axes, each if len(row) * len(rows) > 1 else each._replace(title=""))
+                axes.label_outer()
         ended = "" if self.run.complete else " (interrupted)"
         shows = f"{self.run.shows[:1].upper()}{self.run.shows[1:]}"
         source = f"{self.run.name}, {counted(self.run.count, self.run.unit)}{ended}"
@@ -244,7 +239,7 @@ def bar_place(group: int, bar: int, bars: int) -> float:
     return group + (bar - (bars - 1) / 2) * _WIDTH / bars
 
 
-def _draw(axes: Any, what: Axes) -> Any:
+def _draw(axes: Any, what: Axes) -> None:
     bars = [own for own in what.series if own.x is None]
     for k, own in enumerate(bars):
         x = [bar_place(group, k, len(bars)) for group in range(len(what.groups))]
@@ -267,7 +262,6 @@ def _draw(axes: Any, what: Axes) -> Any:
     if len(shown) > 1 or "worst" in shown:
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if bars else {}
         axes.legend(shown.values(), shown, fontsize=7, frameon=False, **beside)
-    return axes
 
 
 def _draw_bars(axes: Any, own: Series, x: Any, width: float, policies: Sequence[str]) -> None:
@@ -281,29 +275,16 @@ def _draw_bars(axes: Any, own: Series, x: Any, width: float, policies: Sequence[
         look["color"] = color
     axes.bar(x, mean, width, **{**look, **own.look})
     if error is not None:
-        axes.errorbar(
-            x,
-            mean,
-            error,
-            fmt="none",
-            ecolor="0.4",
-            elinewidth=1.0,
-            capsize=2,
-            label="95 % interval",
-        )
+        thin = {"fmt": "none", "ecolor": "0.4", "elinewidth": 1.0, "capsize": 2}
+        axes.errorbar(x, mean, error, label="95 % interval", **thin)
     if worst is not None:
         axes.plot(x, worst, "k_", markersize=9, label="worst")
 
 
 def _draw_curve(axes: Any, own: Series) -> None:
     x, (mean, error, worst) = [] if own.x is None else list(own.x), _values(own.y)
-    look = {
-        "marker": "o",
-        "markersize": 3.5,
-        "linewidth": 1.2,
-        **policy_look(own.label),
-        **own.look,
-    }
+    look = {"marker": "o", "markersize": 3.5, "linewidth": 1.2}
+    look |= {**policy_look(own.label), **own.look}
     line = axes.errorbar(x, mean, yerr=error, capsize=2, label=own.label, **look)[0]
     if worst is not None:
         thin = {"markersize": 4, "linewidth": 1.0, "color": line.get_color()}

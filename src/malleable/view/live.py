@@ -105,13 +105,8 @@ _COLUMNS: list[Column] = [
     ("end [s]", lambda job: end_text(job.end, job.early, job.late) if _has_end(job) else ""),
     ("deadline [s]", lambda job: _deadline(job) + (f", {job.risk}" if job.risk else "")),
 ]
-_SPARE = (
-    "why",
-    "user",
-    "retried",
-    BACKUPS,
-    "task [s]",
-)  # columns that a narrow terminal leaves out
+# Columns that a narrow terminal leaves out.
+_SPARE = ("why", "user", "retried", BACKUPS, "task [s]")
 
 
 def _style(head: str, job: JobStatus) -> str:

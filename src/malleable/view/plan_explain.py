@@ -97,14 +97,10 @@ def periodic_lines(decision: Decision, rows: Integers, jobs: Jobs, epoch: Epoch)
     promises = policy_of("jobs", epoch._policy)
     gang = epoch._min_mode == "gang" and not promises.ignores_minima
     scaled = epoch._min_mode == "guarantee" and not promises.ignores_minima and minima > epoch.slots
-    line = decision.order
-    by_id = np.argsort(line, kind="stable")
-    ids = decision.ids[rows]
-    at = by_id[np.searchsorted(line, ids, sorter=by_id) % max(len(line), 1)] if len(line) else ids
-    for k, (name, slots) in enumerate(
-        zip(ids.tolist(), decision.slots[rows].tolist(), strict=True)
-    ):
-        place = f"place {at[k] + 1} of {len(line)}" if len(line) and line[at[k]] == name else "last"
+    line = {job: f"place {k} of" for k, job in enumerate(decision.order.tolist(), 1)}
+    given = zip(decision.ids[rows].tolist(), decision.slots[rows].tolist(), strict=True)
+    for k, (name, slots) in enumerate(given):
+        place = f"{line[name]} {len(line)}" if name in line else "last"
         job = _Job(int(low[k]), int(high[k]), float(left[k]), epoch.slots, period)
         how = _How(promises, gang or epoch._min_mode == "start", scaled, bool(rate[k] != slots))
         story = f"{counted(slots, 'slot')} now ({_reason(job, how, slots, place)})"

@@ -224,8 +224,7 @@ _NAMED_FLOWS = 60  # with more, rows have no names
 @picture
 def draw_flows(plan: FlowPlan, *, title: str | None = None) -> Any:
     """Draw a plan of flows; ``title`` replaces policy, objective, value, bound and gap."""
-    from matplotlib.collections import LineCollection, PolyCollection
-    from matplotlib.lines import Line2D
+    from matplotlib.collections import PolyCollection
 
     flows, clock = plan.flows, plan_clock(plan)
     single = len(flows.work) <= _MOST_ROWS
@@ -249,19 +248,16 @@ def draw_flows(plan: FlowPlan, *, title: str | None = None) -> Any:
         linewidths=0,
     )
     axes.add_collection(bars)
+    keys = []
     if single and len(flows.parent):
         child = np.repeat(np.arange(len(row)), np.diff(flows.parent_offset))
-        ends = (clock.shift(plan.completion[flows.parent]), row[flows.parent] + 0.5)
-        starts = (clock.shift(plan.start[child]), row[child] + 0.5)
-        arrows = np.stack([np.stack(ends, axis=1), np.stack(starts, axis=1)], axis=1)
-        axes.add_collection(
-            LineCollection(list(arrows), colors="#333333", linewidths=0.4, alpha=0.6, zorder=3)
-        )
+        time = [clock.shift(plan.completion[flows.parent]), clock.shift(plan.start[child])]
+        look = {"color": "#333333", "linewidth": 0.4, "zorder": 3}
+        keys = axes.plot(time, [row[flows.parent] + 0.5, row[child] + 0.5], alpha=0.6, **look)[:1]
+        keys[0].set_label("waits for")
     for edge in edges[1:-1]:
         axes.axhline(edge, color="#bbbbbb", linewidth=0.5)
     last = float(end.max(initial=begin + 1e-9))
-    waits = Line2D([], [], color="#333333", lw=0.4, label="waits for")
-    keys = [waits] * bool(single and len(flows.parent))
     keys += _draw_due(axes, plan, clock.shift(flows.deadline), (begin, last), edges)
     if keys:
         look = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 7, "frameon": False}

@@ -62,10 +62,8 @@ AXES = {
     "period": "period [s]",
     "speedup": "p (s tasks do s^p)",
 }
-_DECADES = (
-    "cluster",
-    "jobs",
-)  # models with mean stretch by decade of work (1 to 10 slot-seconds ...)
+# Models with mean stretch by decade of work (1 to 10 slot-seconds ...).
+_DECADES = ("cluster", "jobs")
 _ALL = 1e-9  # relative differences that are rounding
 
 Value = float | Interval
