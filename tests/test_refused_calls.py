@@ -67,7 +67,7 @@ CALLS = {
             "min_slots": COUNTS,
             "max_slots": [each for each in LIMITS if "nan" not in str(each)],  # none
             "weight": AMOUNTS,
-            "deadline": DEADLINES,
+            "deadline": [each for each in DEADLINES if "nan" not in str(each)],  # none
             "sla": STEPS,
             "size": AMOUNTS,
             "kind": ["tardi", b"sla", 3, ["sla"], ["sla", "Sla"], [None, 2], ["custom", None]],

@@ -110,9 +110,8 @@ class Checkpointed:
 
     __hash__ = None  # type: ignore[assignment]
 
-    _guard: (
-        _core.UseGuard
-    )  # refuses a second thread in methods in Python; what the core keeps has its own
+    # Refuses a second thread in methods in Python; what the core keeps has its own.
+    _guard: _core.UseGuard
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         self = super().__new__(cls)

@@ -102,8 +102,7 @@ class BaseDecision:
         asked = ids_of(ids)
         refuse("ids", asked, ~np.isin(asked, self.ids), "no such job in this decision")
         order = np.argsort(self.ids, kind="stable")
-        rows: Integers = order[np.searchsorted(self.ids, asked, sorter=order)]
-        return rows
+        return order[np.searchsorted(self.ids, asked, sorter=order)]
 
 
 class AssessedDecision(BaseDecision):
@@ -200,21 +199,18 @@ class BaseEpoch(Checkpointed):
         >>> epoch.rule
         'instance'
         """
-        name: str = self._core.rule
-        return name
+        return self._core.rule
 
     def _add(self, columns: dict[str, Any]) -> Integers:
-        ids: Integers
         try:
-            ids = self._core.add(columns)
+            return self._core.add(columns)
         except TypeError:  # not plain columns
             first, values = next(iter(columns.items()))
             count = count_of(first, given(first, values))
             for field, values in columns.items():
                 if field not in self._optional:
                     given(field, values)
-            ids = self._core.add(columns_of(columns, count))
-        return ids
+            return self._core.add(columns_of(columns, count))
 
     def _update(self, ids: npt.ArrayLike, columns: dict[str, Any]) -> None:
         try:
@@ -289,8 +285,7 @@ class PlannedEpoch(BaseEpoch):
         the next decision, over the seconds. Other rates are interpolated by powers of the number; before any
         was seen, s slots do s^0.8. A changed estimate of work left counts as work done. O(entries).
         """
-        found: Floats = self._core.rates(check_count("program", program), check_slots(most, "most"))
-        return found
+        return self._core.rates(check_count("program", program), check_slots(most, "most"))
 
     def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
         # Codes of kinds, one for each job or one for all; None: the kind of the objective.

@@ -33,8 +33,7 @@ def lognormal_errors(
     """``exp(sigma Z)``, Z standard normal: the median estimate is right, errors are symmetric in ratio. After
     Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016)."""
     error = rng.standard_normal(count) * sigma
-    errors: Floats = np.exp(np.clip(error, -_LARGEST, _LARGEST))
-    return errors
+    return np.exp(np.clip(error, -_LARGEST, _LARGEST))
 
 
 def believed(

@@ -292,7 +292,7 @@ def met_deadlines(
     penalty: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.bool_]:
     """Which completions are within the tolerance of their deadlines and cost less than infinity."""
-    met: npt.NDArray[np.bool_] = completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))
+    met = completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))
     return met & (penalty < np.inf)
 
 

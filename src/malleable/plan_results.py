@@ -59,8 +59,7 @@ class Request:
         """Let the core plan the table."""
         tries = default_effort if self.effort is None else self.effort
         asked = self.slots, self.now, self.penalties, self.goal.is_max, self.policy, tries
-        found: dict[str, Any] = core(self.table, *asked, self.budget, *more)
-        return found
+        return core(self.table, *asked, self.budget, *more)
 
     def told(self, completion: Floats) -> dict[str, Any]:
         """The request as attributes of a plan; ``completion``: of the rows that penalties are of."""

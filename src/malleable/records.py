@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.arrays import Floats, Integers
+from malleable.arrays import Floats, Integers, quotient
 
 
 def job_records(
@@ -45,7 +45,7 @@ def job_records(
         "finish_time": completion,
         "waiting_time": start - arrival,
         "turnaround_time": response,
-        "stretch": stretch_of(response, size),
+        "stretch": quotient(response, size),
         "consumed_energy": np.zeros(count),
         "allocated_resources": np.full(count, held),
         "policy": np.full(count, policy),
@@ -86,12 +86,8 @@ def most_of(values: Floats) -> float:
     return float(values.max()) if len(values) else math.nan
 
 
-def stretch_of(response: Floats, size: Floats) -> Floats:
-    return np.divide(response, size, out=np.zeros(len(size)), where=size > 0.0)
-
-
 def response_summary(response: Floats, size: Floats, wait: Floats) -> dict[str, float]:
-    order, stretch = np.sort(response), stretch_of(response, size)
+    order, stretch = np.sort(response), quotient(response, size)
 
     return {
         "mean_response": mean_of(response),
@@ -111,6 +107,5 @@ def by_decade(work: Floats, response: Floats) -> tuple[Integers, Floats]:
     some = work >= 1.0
     decade[some] = np.floor(np.log10(work[some])).astype(np.int64)
     count = np.bincount(decade, minlength=1)
-    total = np.bincount(decade, weights=stretch_of(response, work), minlength=1)
-    mean = np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
-    return count.astype(np.int64), mean
+    total = np.bincount(decade, weights=quotient(response, work), minlength=1)
+    return count.astype(np.int64), quotient(total, count)

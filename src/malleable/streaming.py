@@ -57,19 +57,19 @@ class Source:
     """Jobs of a table, or of a stream that is drawn while it is read, and what policies see of them.
 
     A stream has ``chunks(seed)``, tables in the order of arrival. ``estimates`` are as in
-    `malleable.estimate_errors.believed` (of a stream a standard deviation only), ``sizes`` returns true sizes
-    of a table by the names of its columns of estimates. ``errors`` draws log-normal errors by itself, so jobs
-    are those of a run without errors."""
+    `malleable.estimate_errors.believed` (of a stream a standard deviation only), ``sizes`` are the columns
+    of true sizes by the names of the columns of estimates. ``errors`` draws log-normal errors by itself, so
+    jobs are those of a run without errors."""
 
     def __init__(
         self,
         jobs: Any,
         seed: int,
         estimates: Any = None,
-        sizes: Callable[[Any], Mapping[str, Floats]] = lambda jobs: {},
+        sizes: Mapping[str, str] | None = None,
         errors: Any = None,
     ) -> None:
-        self._jobs, self._seed, self._estimates, self._sizes = jobs, seed, estimates, sizes
+        self._jobs, self._seed, self._estimates, self._sizes = jobs, seed, estimates, sizes or {}
         self._errors = np.random.default_rng([seed, 1] if errors is None else errors)
         self.stream = hasattr(jobs, "chunks")
         if self.stream and estimates is not None and error_sigma(estimates) is None:
@@ -77,7 +77,8 @@ class Source:
         self.seen = None if self.stream else self._believed(jobs)
 
     def _believed(self, jobs: Any) -> tuple[Floats, ...] | None:
-        return believed(jobs, self._estimates, self._sizes(jobs), self._errors)
+        sizes = {name: getattr(jobs, own).astype(float) for name, own in self._sizes.items()}
+        return believed(jobs, self._estimates, sizes, self._errors)
 
     def parts(self) -> Iterator[Part]:
         if self.stream:
@@ -129,12 +130,6 @@ def queue_records(
     rows, *times = by_table_row(by_arrival(jobs.arrival), *taken)
     start, map_completion, completion = (each.astype(np.float64) for each in times)
     arrival = jobs.arrival[rows].astype(np.float64) - zero
-    return job_records(
-        model,
-        policy,
-        rows,
-        job_names(jobs.name, rows),
-        (arrival, start - zero, map_completion, completion),
-        sizes[rows],
-        requested_time=sizes[rows],
-    )
+    moments = arrival, start - zero, map_completion, completion
+    told = rows, job_names(jobs.name, rows), moments, sizes[rows]
+    return job_records(model, policy, *told, requested_time=sizes[rows])

@@ -11,11 +11,11 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import operator
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,8 @@ class EventWriter:
         self._open = ExitStack()
         raw = self._open.enter_context(io.FileIO(path, "w"))
         self._file = self._open.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
-        text = json.dumps(header, sort_keys=True, separators=(",", ":"))
+        item = operator.methodcaller("item")  # of numbers of NumPy
+        text = json.dumps(header, sort_keys=True, separators=(",", ":"), default=item)
         self._file.write(MAGIC + text.encode() + b"\n")
 
     def write(self, call: str, columns: Mapping[str, Any]) -> None:
@@ -75,31 +76,11 @@ def checksum(ids: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> int:
 
 def cluster_header(cluster: Cluster) -> dict[str, Any]:
     # Nodes and users of a cluster in JSON's types.
-    pools = {"map_slots": cluster.map_slots, "reduce_slots": cluster.reduce_slots}
-    if cluster.generic:
-        pools = {"slots": cluster.map_slots}
-
-    known = {name: getattr(cluster, name) for name in ("rate", "storage", "link", "memory", "gpus")}
-
-    def node(row: int) -> dict[str, Any]:
-        own: dict[str, Any] = {
-            name: column[row].item()
-            for name, column in known.items()
-            if column is not None and np.isfinite(column[row])
-        }
-        if cluster.partitions is not None:
-            bits = int(cluster.partitions[row])
-            own["partition"] = [n for k, n in enumerate(cluster.partition_names) if bits >> k & 1]
-        own["name"] = str(cluster.type_names[cluster.type[row]])
-        return own | {name: int(slots[row]) for name, slots in pools.items()}
-
-    alike = groupby(map(node, range(len(cluster))))
-    nodes = [own | {"count": len(list(rows))} for own, rows in alike]
     users = [
         {"name": name, "minimum": minimum, "priority": priority}
         for name, (minimum, priority) in cluster.users.items()
     ]
-    return {"nodes": nodes, "users": users}
+    return {"nodes": cluster.nodes, "users": users}
 
 
 def cluster_of(header: Mapping[str, Any]) -> Cluster:

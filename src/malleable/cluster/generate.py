@@ -71,14 +71,7 @@ def generate_cluster_jobs(
     arrival = np.cumsum(generator.standard_exponential(jobs)) * gap if gap > 0 else np.zeros(jobs)
     draw = generator.lognormal(math.log(mean_maps) - spread**2 / 2, spread, jobs)
     maps = np.maximum(np.rint(draw), 1).astype(np.int64)
-    owner = generator.integers(users, size=jobs)
-    return ClusterJobs(
-        maps,
-        map_seconds,
-        np.ceil(maps * reduce_share).astype(np.int64),
-        reduce_seconds,
-        arrival=arrival,
-        shuffle=shuffle,
-        block=block,
-        user=[f"user{u}" for u in owner.tolist()],
-    )
+    reduces = np.ceil(maps * reduce_share).astype(np.int64)
+    user = [f"user{k}" for k in generator.integers(users, size=jobs).tolist()]
+    times = maps, map_seconds, reduces, reduce_seconds
+    return ClusterJobs(*times, arrival=arrival, shuffle=shuffle, block=block, user=user)

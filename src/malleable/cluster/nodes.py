@@ -19,7 +19,7 @@ from malleable.checkpoints import by_value
 from malleable.display import counted, html_of
 from malleable.files.advice import AdvisedError
 from malleable.files.json import is_number, text_of
-from malleable.files.reading import MAX_SIZE, Source, one_line, open_text, telling_of
+from malleable.files.reading import MAX_SIZE, Source, open_text, telling_of
 from malleable.validation import (
     BYTES,
     LATEST_TIME,
@@ -177,7 +177,7 @@ def _partitions(
     return names, np.repeat(np.array(bits, dtype=np.uint64), count)
 
 
-@by_value()
+@by_value(without=("nodes",))  # alike nodes may be told apart or together
 class Cluster(Table):
     """Nodes of several types.
 
@@ -234,6 +234,7 @@ class Cluster(Table):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         groups = _groups(nodes)
+        self.nodes = [dict(node) for node in nodes]
         count = [group["count"] for group in groups]
 
         def column(key: str, dtype: type[Any]) -> Any:
@@ -377,28 +378,28 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
     Cluster(4 x 2 slots)
     """
     if isinstance(source, Mapping):
-        data: Mapping[str, Any] = source
-        where = "cluster"
-    else:
-        with open_text(source, max_size) as (text, where):
-            content = text.read()
+        with telling_of("cluster"):
+            return _made(source)
+    with open_text(source, max_size) as (text, where), telling_of(where):
+        content = text.read()
         try:
             data = tomllib.loads(content)
-        except RecursionError:
-            raise ValueError(f"{where}: TOML nested too deeply") from None
         except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{where}: not TOML ({one_line(str(error))})") from None
+            raise ValueError(f"not TOML ({error})") from None
         except ValueError:
-            raise ValueError(f"{where}: a number of thousands of digits") from None
-    with telling_of(where):
-        check_keys("cluster: ", data, _TABLES, "key")
-        for key in _LISTS:
-            rows = data.get(key, [])
-            if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-                raise ValueError(f"{key}: write [[{key}]]")
-        if not isinstance(data.get("options", {}), Mapping):
-            raise ValueError("options: write [options]")
-        for name, value in data.get("options", {}).items():
-            if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-                raise ValueError(f"options.{name} = {shown(value)}: too large")
-        return Cluster(*(data.get(key, []) for key in _TABLES))
+            raise ValueError("a number of thousands of digits") from None
+        return _made(data)
+
+
+def _made(data: Mapping[str, Any]) -> Cluster:
+    check_keys("cluster: ", data, _TABLES, "key")
+    for key in _LISTS:
+        rows = data.get(key, [])
+        if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+            raise ValueError(f"{key}: write [[{key}]]")
+    if not isinstance(data.get("options", {}), Mapping):
+        raise ValueError("options: write [options]")
+    for name, value in data.get("options", {}).items():
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise ValueError(f"options.{name} = {shown(value)}: too large")
+    return Cluster(*(data.get(key, []) for key in _TABLES))

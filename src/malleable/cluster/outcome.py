@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.arrays import Floats, numbered
+from malleable.arrays import Floats, numbered, quotient
 from malleable.cluster.slots import job_slots
 from malleable.cluster.table import ClusterJobs
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
-from malleable.records import by_decade, job_names, job_records, ratio, response_summary, stretch_of
+from malleable.records import by_decade, job_names, job_records, ratio, response_summary
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
 _TIMES = ("start", "map_completion", "completion")
@@ -40,7 +40,7 @@ def summary_of(
     jobs: ClusterJobs, totals: Mapping[str, Any], found: Mapping[str, Any], users: list[str]
 ) -> dict[Any, float]:
     rows, response, work = _outcome(jobs, found)
-    stretch = stretch_of(response, work)
+    stretch = quotient(response, work)
     weight = jobs.weight[rows]
     now = float(totals["now"])
     wait = np.maximum(found["start"][rows] - jobs.arrival[rows], 0.0)
@@ -154,16 +154,9 @@ def records_of(
     else:
         held = job_slots(trace, rows)
     work = (jobs.map_work + jobs.reduce_work)[rows]
-    records = job_records(
-        "cluster",
-        policy,
-        rows,
-        job_names(jobs.name, rows),
-        [jobs.arrival[rows], *(found[name][rows] for name in _TIMES)],
-        work,
-        requested_time=-1.0,
-        slots=np.maximum(jobs.maps, jobs.reduces)[rows],
-        held=np.array(held, dtype=str),
-    )
+    times = [jobs.arrival[rows], *(found[name][rows] for name in _TIMES)]
+    told = rows, job_names(jobs.name, rows), times, work
+    slots = {"slots": np.maximum(jobs.maps, jobs.reduces)[rows], "held": np.array(held, dtype=str)}
+    records = job_records("cluster", policy, *told, requested_time=-1.0, **slots)
     users = np.array(["" if jobs.user is None else jobs.user[r] for r in rows.tolist()], dtype=str)
     return records | dict(zip(EXTRA_COLUMNS, (users, work, jobs.deadline[rows]), strict=True))

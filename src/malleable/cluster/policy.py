@@ -11,9 +11,7 @@ from malleable.arrays import Floats
 from malleable.cluster.matching import check_solver, resource_shares
 from malleable.validation import RATE, WEIGHT, check_amount, shown
 
-# Fields of the policy: true or false, and numbers.
-_FLAGS = ("grouped", "by_slots", "fallback", "placement")
-_NUMBERS = ("threshold", "memory", "max_wait", "patience")
+_NUMBERS = ("threshold", "memory", "max_wait", "patience")  # fields of the policy
 _ENDLESS = ("memory", "max_wait")  # columns that may be infinite
 
 
@@ -91,7 +89,7 @@ class AdaptiveLiteral:
                 check_amount(field, value, RATE if field == "memory" else WEIGHT)
 
     def core_options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (*_FLAGS, *_NUMBERS)}
+        return {name: value for name, value in vars(self).items() if name != "name"}
 
     def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
         check_solver()

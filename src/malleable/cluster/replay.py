@@ -11,7 +11,6 @@ from malleable.checkpoints import by_value
 from malleable.cluster.events import cluster_of, read_events
 from malleable.cluster.named_policies import policy_name
 from malleable.cluster.scheduler import Scheduler
-from malleable.display import brief
 
 
 @by_value()
@@ -59,9 +58,6 @@ class Replay(NamedTuple):
     same: bool
     differing: int
     moved: float
-
-    def __repr__(self) -> str:
-        return brief(self)
 
 
 def replay(
@@ -116,22 +112,13 @@ def replay(
     fresh = _scheduler(header, header["policy"] if recorded is None else recorded, None)
     other = None if policy is None else _scheduler(header, policy, objective)
     try:
-        jobs, calls, decisions, same, differing, moved = _core.replay(
-            data, at, fresh._core, None if other is None else other._core
-        )
+        beside = None if other is None else other._core
+        told: Any = _core.replay(data, at, fresh._core, beside)
     except ValueError as fault:
         raise ValueError(f"{events}: {fault}") from None
-    beside = str(header["policy"]) if policy is None else policy_name(policy)
-    return Replay(
-        str(header["policy"]),
-        beside,
-        jobs,
-        calls,
-        decisions,
-        same,
-        differing,
-        moved / max(decisions, 1),
-    )
+    known = str(header["policy"])
+    found = Replay(known, known if policy is None else policy_name(policy), *told)
+    return found._replace(moved=found.moved / max(found.decisions, 1))
 
 
 def _scheduler(header: Mapping[str, Any], policy: Any, objective: str | None) -> Scheduler:

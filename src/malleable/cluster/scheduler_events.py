@@ -15,8 +15,10 @@ from malleable.arrays import (
     column_of,
     columns_of,
     floats_of,
+    id_lists,
     ids_of,
     integers_of,
+    quotient,
 )
 from malleable.cluster.named_policies import placed_columns, programs_of
 from malleable.cluster.scheduler_state import SchedulerState
@@ -61,9 +63,6 @@ class SchedulerEvents(SchedulerState):
         """
         jobs, moment = table_of(jobs, ClusterJobs), self._moment(now)
         count = len(jobs)
-        mean = np.zeros((2, count))
-        np.divide(jobs.map_work, jobs.maps, out=mean[0], where=jobs.maps > 0)
-        np.divide(jobs.reduce_work, jobs.reduces, out=mean[1], where=jobs.reduces > 0)
         users, new_users = _numbered(self._users, jobs.user or ("",) * count)
         runs = programs_of(jobs, self._policy)
         named = [k for k, (program, _) in enumerate(runs) if program]
@@ -73,8 +72,8 @@ class SchedulerEvents(SchedulerState):
         after = jobs.after is not None
         people = self._people(new_users)
         columns = jobs.told() | {
-            "map_seconds": mean[0],
-            "reduce_seconds": mean[1],
+            "map_seconds": quotient(jobs.map_work, jobs.maps),
+            "reduce_seconds": quotient(jobs.reduce_work, jobs.reduces),
             "user": users,
             "group": groups,
             "flow": flows,
@@ -85,7 +84,7 @@ class SchedulerEvents(SchedulerState):
         if max_slots is not None:
             columns["max_slots"] = integers_of("max_slots", max_slots, count, least=1)
         if parents is not None:
-            columns |= _parents(parents, count)
+            columns["parents_offset"], columns["parents"] = id_lists("parents", parents, count)
         ids = self._core.add(people, columns, moment)
         self._log("add", now=[moment], ids=ids, new_users=np.array(people).reshape(-1), **columns)
         self._users |= new_users
@@ -354,16 +353,6 @@ def _by_phase(
         raise ValueError(f"{name} has shape {array.shape}, expected ({count}, 2)")
     maps, reduces = (array[:, 0], array[:, 1]) if array.ndim == 2 else (array, 0)
     return {f"{key}_maps": read(name, maps, count), f"{key}_reduces": read(name, reduces, count)}
-
-
-def _parents(parents: Sequence[npt.ArrayLike], count: int) -> dict[str, Integers]:
-    # Ids that jobs wait for, joined, and where each job's ids begin.
-    if len(parents) != count:
-        raise ValueError(f"parents has {len(parents)} entries, expected {count}")
-    rows = [ids_of(own, f"parents[{k}]") for k, own in enumerate(parents)]
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    flat = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
-    return {"parents": flat, "parents_offset": offsets}
 
 
 def _numbered(known: dict[_Name, int], names: Sequence[_Name]) -> tuple[Integers, dict[_Name, int]]:

@@ -54,17 +54,11 @@ def task_records(
     begin, end = begin[turn], end[turn]
     job, phase, task, node = (trace[name][begin] for name in TASK_COLUMNS)
     start, finish = trace["time"][begin], trace["time"][end]
-    named = zip(job, phase, task, strict=True)
-    records = job_records(
-        "cluster",
-        policy,
-        np.arange(len(begin)),
-        [f"{j}/{'reduce' if p else 'map'}/{t}" for j, p, t in named],
-        (arrival[job], start, finish, finish),
-        finish - start,
-        requested_time=-1.0,
-        held=trace["slot"][begin].astype(str),
-        success=trace["kind"][end] == _END,
-    )
-    own = (job, np.where(phase == 1, "reduce", "map"), task, node)
+    word = np.where(phase == 1, "reduce", "map")
+    names = ["/".join(map(str, own)) for own in zip(job, word, task, strict=True)]
+    times = arrival[job], start, finish, finish
+    told = np.arange(len(begin)), names, times, finish - start
+    ran = {"held": trace["slot"][begin].astype(str), "success": trace["kind"][end] == _END}
+    records = job_records("cluster", policy, *told, requested_time=-1.0, **ran)
+    own = (job, word, task, node)
     return records | dict(zip(TASK_COLUMNS, own, strict=True))

@@ -18,8 +18,9 @@ from malleable.arrays import (
     check_length,
     floats_of,
     given,
-    ids_of,
+    id_lists,
     names_of,
+    quotient,
     wholes_of,
     without_nan,
 )
@@ -80,7 +81,7 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
             raise ValueError(
                 f"{field}[{row}]: {counted(len(own), 'time')} for {counted(tasks[row], 'task')}"
             )
-    return np.concatenate([*rows, np.empty(0)]), _offset(rows)
+    return np.concatenate([*rows, np.empty(0)]), np.cumsum([0, *tasks], dtype=np.int64)
 
 
 def _numbers(field: str, values: Any, count: int) -> Floats:
@@ -89,18 +90,6 @@ def _numbers(field: str, values: Any, count: int) -> Floats:
 
 def _wholes(field: str, values: Any, count: int | None) -> Integers:
     return wholes_of(field, values, count, 0, _MOST_TASKS, "maps")
-
-
-def _after(rows: Any, count: int) -> tuple[Any, Any]:
-    if rows is None:
-        return None, None
-    check_length("after", rows, count, "maps")
-    lists = [np.unique(ids_of(row, f"after[{place}]")) for place, row in enumerate(rows)]
-    return _offset(lists), np.concatenate([*lists, np.empty(0, dtype=np.int64)])
-
-
-def _offset(rows: Sequence[npt.NDArray[Any]]) -> Integers:
-    return np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
 
 
 def checked_rates(field: str, value: Any) -> float | Floats:
@@ -306,7 +295,10 @@ class ClusterJobs(Table):
         self.speedup = _speedups(speedup, count)
         self.rated = None if rate is None else tuple(rate)
         self.rates = None if rate is None else _rates(rate, count)
-        self.after_offset, self.after = _after(after, count)
+        lists: Any = (None, None)
+        if after is not None:
+            lists = id_lists("after", after, count, "maps")
+        self.after_offset, self.after = lists
         self.flow = _labels("flow", flow, count)
         self.user = _labels("user", user, count)
         self.program = _labels("program", program, count)
@@ -329,10 +321,7 @@ class ClusterJobs(Table):
     @property
     def rigid(self) -> npt.NDArray[np.bool_]:
         """Jobs with several tasks, which all run at once."""
-        found: npt.NDArray[np.bool_] = (
-            (self.width > 1) & (self.width >= self.maps) & (self.reduces == 0)
-        )
-        return found
+        return (self.width > 1) & (self.width >= self.maps) & (self.reduces == 0)
 
     def rates_on(self, own: Floats, names: Sequence[str]) -> Floats | None:
         """Rates of nodes with these names, shape (J, 2, n): those of jobs, else ``own``; None if jobs have
@@ -463,7 +452,7 @@ def cluster_flows(
     steps = flows.sla if len(flows.sla_time) else None
     return ClusterJobs(
         tasks,
-        np.divide(flows.work, tasks, out=np.zeros(len(tasks)), where=tasks > 0),
+        quotient(flows.work, tasks),
         arrival=comes[flows.flow],
         weight=flows.weight[flows.flow],
         deadline=flows.deadline[flows.flow],

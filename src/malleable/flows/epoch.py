@@ -14,7 +14,7 @@ from malleable import _core
 from malleable.arrays import Integers, columns_of, ids_of, wholes_of
 from malleable.checkpoints import by_value
 from malleable.display import counted, html_of
-from malleable.epoch import BaseDecision, PlannedEpoch, rule_line
+from malleable.epoch import AssessedDecision, PlannedEpoch, rule_line
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, flat_sla, speedup_columns
@@ -32,8 +32,8 @@ class FlowIds(NamedTuple):
     jobs: Integers
 
 
-@by_value(without=("_epoch", "_planned", "_version"))
-class FlowDecision(BaseDecision):
+@by_value(without=("_assessment", "_epoch", "_planned", "_version"))
+class FlowDecision(AssessedDecision):
     """Slots of the jobs of flows from now on. Other attributes, as of all decisions (`BaseDecision`): ``now``,
     ``slots``, ``changed``.
 
@@ -69,7 +69,8 @@ class FlowDecision(BaseDecision):
     (array([20,  0]), array([ True, False]), 6.0)
     """
 
-    _more = ("ready", "ended", "period", "order", "overloaded", "_epoch", "_version", "_planned")
+    _own = ("_epoch", "_version", "_planned", "_assessment")
+    _more = ("ready", "ended", "period", "order", "overloaded", *_own)
     __slots__ = _more
     ready: npt.NDArray[np.bool_]
     ended: Integers
@@ -83,17 +84,9 @@ class FlowDecision(BaseDecision):
     _planned: FlowPlan | None
     _repr_html_ = html_of("ids slots changed ready")
 
-    @property
-    def value(self) -> float:
-        return self.plan().value
-
-    @property
-    def lower_bound(self) -> float:
-        return self.plan().lower_bound
-
-    @property
-    def gap(self) -> float | None:
-        return self.plan().gap
+    def _assess(self) -> tuple[float, float]:
+        plan = self.plan()
+        return plan.value, plan.lower_bound
 
     def explain(self) -> list[str]:
         """The rule, then one line for each flow of the plan; with a period one for each job. Without a period
@@ -313,7 +306,7 @@ class FlowEpoch(PlannedEpoch):
         version, ids, given, changed, ready, ended, order, overloaded = self._core.decide(
             moment, capacity, held
         )
-        more = (ready, ended, held, order, overloaded, self, version, None)
+        more = (ready, ended, held, order, overloaded, self, version, None, None)
         return FlowDecision(moment, ids, given, changed, *more)
 
     def _plan(self, version: int, now: float) -> FlowPlan:

@@ -223,9 +223,8 @@ def _check_minima(
     starting = plan.jobs.starting(plan.min_mode)
     refuse(real & starting[held.job] & (held.slots < minima[held.job]), "it started on", minima)
     fits = sum(int(m) for m in minima) <= plan.capacity
-    if (
-        starting.any()
-    ):  # guarantees get the slots that minima of started jobs leave, which depends on the loop
+    if starting.any():
+        # Guarantees get the slots that minima of started jobs leave, which depends on the loop.
         minima = np.where(starting, 0, minima if fits else 0)
     elif not fits:
         minima = _scaled_minima(minima, plan.capacity, plan.looped)

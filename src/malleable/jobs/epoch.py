@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.arrays import Floats, Integers, columns_of, count_of, given, ids_of, wholes_of
+from malleable.arrays import Floats, Integers, arguments, columns_of, ids_of, wholes_of
 from malleable.checkpoints import by_value
 from malleable.display import counted, view
 from malleable.epoch import AssessedDecision, PlannedEpoch, rule_line
@@ -23,8 +23,6 @@ from malleable.jobs.table import (
     are_unknown,
     check_min_mode,
     flat_sla,
-    job_columns,
-    number_columns,
     speedup_columns,
 )
 from malleable.objective import Objective, PenaltyLike
@@ -295,28 +293,15 @@ class Epoch(PlannedEpoch):
         ndarray of int64, shape (J,)
             Ids.
         """
-        if isinstance(work, (Jobs, Mapping)) or is_frame(work):
-            jobs = table_of(work, Jobs)
-            count = len(jobs)
-            programs = _programs(program, count)
-            return self._core.add(jobs, self._kinds(kind, count), programs, jobs.dated)
-        columns = number_columns(locals())
-        columns["arrival"] = 0.0 if arrival is None else arrival
-        dated = arrival is not None
-        own = kind is not None or program is not None
-        count = count_of("work", given("work", work)) if own else 0
-        codes = None if kind is None else self._kinds(kind, count)
-        programs = _programs(program, count)
-        if programs is not None and speedup is not None:
+        columns = arguments(locals(), "kind", "program")
+        told = isinstance(work, (Jobs, Mapping)) or is_frame(work)
+        jobs = table_of(work, Jobs) if told else Jobs(**columns)
+        count = len(jobs)
+        if program is not None and speedup is not None:
             raise ValueError(
                 "program: speedup= is given, too; it is learnt for jobs that have a program"
             )
-        if sla is None and speedup is None and min_mode is None:
-            try:
-                return self._core.add(columns, codes, programs, dated)
-            except TypeError:  # not plain columns
-                pass
-        return self._core.add(job_columns(columns, sla, speedup, min_mode), codes, programs, dated)
+        return self._core.add(jobs, self._kinds(kind, count), _programs(program, count), jobs.dated)
 
     def update(
         self,

@@ -14,18 +14,17 @@ from malleable import _core
 from malleable.arrays import Floats
 from malleable.estimate_errors import believed
 from malleable.files.advice import AdvisedError
-from malleable.jobs.table import Jobs, are_unknown, check_min_mode
-from malleable.objective import Objective, ObjectiveLike, met_deadlines, parse_objective
+from malleable.jobs.epoch import Epoch
+from malleable.jobs.table import Jobs
+from malleable.objective import KINDS, Objective, ObjectiveLike, met_deadlines, parse_objective
 from malleable.policies import policy_of
 from malleable.records import by_decade, job_names, job_records, mean_of, ratio, response_summary
 from malleable.results import SimulationResult
 from malleable.streaming import by_arrival
 from malleable.traces.job_table import table_of
 from malleable.validation import (
-    RATE,
     WEIGHT,
     check_amount,
-    check_count,
     check_slots,
     check_time,
     checked_flag,
@@ -123,30 +122,18 @@ def run(
     if goal.custom:
         raise ValueError("objective: custom is not simulated")
     goal.penalties(jobs)  # a kind may need a deadline
-    check_min_mode(min_mode)
     count = _slots(jobs, slots, load)
     held = check_amount("period", period, WEIGHT)
     checked_flag("knows_period", knows_period)
-    calm = check_amount("hysteresis", hysteresis, WEIGHT)
-    # the mean error of promised ends that is accepted, over the time from arrival to promised end
-    firm = None if predictable is None else check_amount("predictable", predictable, RATE)
     last = math.inf if horizon is None else check_time("horizon", horizon)
     seen = believed(jobs, estimates, {"work": jobs.work}, np.random.default_rng(rng))
     order = by_arrival(jobs.arrival)
     kinds = goal.kinds if len(goal.kinds) == 1 else goal.kinds[order]
     own = row.follows_objective
-    epoch = _core.Epoch(
-        count,
-        goal.is_max,
-        goal.first_kind,
-        policy,
-        min_mode,
-        calm if own else 0.0,
-        check_count("effort", effort) if own and effort is not None else None,
-        0.0,
-        firm if own else None,
-        are_unknown(sizes),
-    )
+    only_flex = {"hysteresis": hysteresis, "effort": effort, "predictable": predictable}
+    common = f"{goal.aggregate}:{KINDS[goal.first_kind]}"  # of jobs without a kind of their own
+    how: dict[str, Any] = {"min_mode": min_mode, "sizes": sizes} | (only_flex if own else {})
+    epoch = Epoch(count, common, policy, **how)._core
     estimated = None if seen is None else np.ascontiguousarray(seen[0][order])
     loop = _core.PeriodicLoop(epoch, jobs.take(order), estimated, kinds, held, knows_period)
     began = time.perf_counter()
@@ -158,7 +145,9 @@ def run(
     if predictable is not None and own:
         ends = np.empty(len(jobs))
         ends[order] = loop.promised()
-        summary["end_error"] = mean_of(_end_errors(jobs, ends, completion))
+        asked = ends - jobs.arrival
+        known = np.isfinite(completion) & np.isfinite(ends) & (asked > 0.0)
+        summary["end_error"] = mean_of(np.abs(completion - ends)[known] / asked[known])
     done = np.isfinite(completion)
     decades = by_decade(jobs.work[done], completion[done] - jobs.arrival[done])
     kept = _records(jobs, policy, count, start, completion) if records else None
@@ -197,13 +186,6 @@ def _advance(
     except KeyboardInterrupt:
         return False
     return True
-
-
-def _end_errors(jobs: Jobs, promised: Floats, completion: Floats) -> Floats:
-    # How far ends are from the ends that were promised at the arrival, over the promised time.
-    asked = promised - jobs.arrival
-    known = np.isfinite(completion) & np.isfinite(promised) & (asked > 0.0)
-    return np.abs(completion - promised)[known] / asked[known]
 
 
 def _summary(
@@ -253,13 +235,8 @@ def _due(jobs: Jobs, completion: Floats, done: Any) -> dict[str, float]:
 def _records(jobs: Jobs, policy: str, slots: int, start: Floats, completion: Floats) -> Any:
     rows = np.flatnonzero(np.isfinite(completion))
     most = np.minimum(jobs.max_slots[rows], slots)
-    return job_records(
-        "jobs",
-        policy,
-        rows,
-        job_names(jobs.name, rows),
-        [own[rows] for own in (jobs.arrival, start, completion, completion)],
-        jobs.size[rows],
-        requested_time=jobs.work[rows] / most,
-        slots=most,
-    ) | {"work": jobs.work[rows], "deadline": jobs.deadline[rows]}
+    times = [own[rows] for own in (jobs.arrival, start, completion, completion)]
+    told = rows, job_names(jobs.name, rows), times, jobs.size[rows]
+    asked: dict[str, Any] = {"requested_time": jobs.work[rows] / most, "slots": most}
+    more = {"work": jobs.work[rows], "deadline": jobs.deadline[rows]}
+    return job_records("jobs", policy, *told, **asked) | more

@@ -391,8 +391,7 @@ class Jobs(CoreTable, _core.Jobs):
 
     @property
     def _modes(self) -> Integers:
-        modes: Integers = _core.Jobs.min_mode.__get__(self)
-        return modes
+        return _core.Jobs.min_mode.__get__(self)
 
     @property
     def min_mode(self) -> tuple[str, ...] | None:  # type: ignore[override]
@@ -408,8 +407,7 @@ class Jobs(CoreTable, _core.Jobs):
         """Which jobs wait until they get their minimum; ``min_mode`` is for jobs without a mode. O(J)."""
         if not len(self._modes):
             return np.full(len(self), min_mode == "start")
-        waits: npt.NDArray[np.bool_] = self._modes == MIN_MODES.index("start")
-        return waits
+        return self._modes == MIN_MODES.index("start")
 
     @property
     def name(self) -> tuple[str, ...]:

@@ -98,8 +98,7 @@ class MapReduceStream:
 
     def _draw(self, size: Any, count: int, rng: np.random.Generator) -> Integers:
         if isinstance(size, tuple):
-            drawn: Integers = rng.integers(size[0], size[1], count, endpoint=True)
-            return drawn
+            return rng.integers(size[0], size[1], count, endpoint=True)
         return np.maximum(1, np.rint(rng.exponential(size, count))).astype(np.int64)
 
     def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapReduceJobs]:

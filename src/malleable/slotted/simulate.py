@@ -73,10 +73,6 @@ def lower_bounds(jobs: MapReduceJobs, machines: int, preemptive: bool = True) ->
     return _core.flow_time_bounds(*columns, machines=count, preemptive=bool(preemptive))
 
 
-def _sizes(jobs: MapReduceJobs) -> dict[str, Floats]:
-    return {"reduce_estimate": jobs.reduce_work.astype(np.float64)}
-
-
 @suggesting
 def run(
     jobs: Any,
@@ -153,7 +149,7 @@ def run(
     seed = seed_of(rng)
     # seed of the errors of estimates; a stream draws its errors apart from its jobs
     errors = None if isinstance(jobs, MapReduceStream) else seed
-    source = Source(jobs, seed, estimates, _sizes, errors)
+    source = Source(jobs, seed, estimates, {"reduce_estimate": "reduce_work"}, errors)
     how = {"preemptive": bool(preemptive), "records": keep}
     sim = _core.SlottedSim(machines=count, policy=policy, **how)
     bounded = not source.stream if bound is None else bound

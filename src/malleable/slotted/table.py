@@ -156,8 +156,7 @@ class MapReduceJobs(Table):
     def reduce_work(self) -> Integers:
         """Units of reduce work of each job."""
         total = np.concatenate(([0], np.cumsum(self.task)))
-        work: Integers = total[self.task_offset[1:]] - total[self.task_offset[:-1]]
-        return work
+        return total[self.task_offset[1:]] - total[self.task_offset[:-1]]
 
     def take(self, index: npt.ArrayLike) -> MapReduceJobs:
         """The jobs at these rows, in that order; ``index`` are rows, or a mask. O(rows + their tasks)."""

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,19 +60,6 @@ NOTHING: Floats = np.empty(0)  # for the core: no such column
 _Jobs = MapShuffleJobs | MapShuffleStream
 
 
-class _Plan(NamedTuple):
-    """A policy as the core knows it, with the orders of both stations if they are given."""
-
-    policy: str
-    places: Sequence[Floats] = ()  # per station: each job's place in the order
-    tried: int = 0  # candidate plans
-    complete: bool = True  # False after Ctrl-C
-
-
-def _sizes(jobs: MapShuffleJobs) -> dict[str, Floats]:
-    return {"map_estimate": jobs.map, "shuffle_estimate": jobs.shuffle}
-
-
 def core_queue(policy: str, *, k: int = 100, **options: bool) -> Any:
     """The core's queue for a policy of `POLICIES`, or for the given orders of ``order``."""
     flags = {name: bool(value) for name, value in options.items()}
@@ -101,7 +87,7 @@ def lower_bound(
     """
     capacity = _capacities(jobs, None, (map_capacity, shuffle_capacity))
     if _is_batch(jobs):
-        return _core.tandem_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
+        return _total_bound(jobs, capacity)
     bound = _core.SrptBound()
     for part, _, _ in Source(jobs, seed_of(rng)).parts():
         bound.feed(part.arrival, *_at_speed((part.map, part.shuffle), capacity))
@@ -127,9 +113,13 @@ def batch_guarantee(policy: str, map: npt.ArrayLike, shuffle: npt.ArrayLike) -> 
     return min(ratios.values()) if policy == "best" else ratios[policy]
 
 
-def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget: Any) -> _Plan:
+def _plan(
+    policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget: Any
+) -> tuple[str, Sequence[Floats], int, bool]:
+    # The core's policy, for each station the places of the jobs in its order, how many plans were tried, and
+    # whether that was not interrupted.
     if policy not in BATCH_POLICIES:
-        return _Plan(policy)
+        return policy, (), 0, True
     tries = check_count("effort", effort)
     ceiling = math.inf if budget is None else float(budget)
     if math.isnan(ceiling) or ceiling < 0.0:
@@ -140,7 +130,7 @@ def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget:
         order, _ = _core.tandem_makespan(*seen)
         place = np.empty(len(order))
         place[order] = np.arange(len(order))
-        return _Plan("order", (place, place))
+        return "order", (place, place), 0, True
     began = time.perf_counter()
     batch = _core.TandemBatch(*seen)
     complete = True
@@ -153,7 +143,7 @@ def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget:
     except KeyboardInterrupt:
         complete = False
     name, *places = batch.plan()
-    return _Plan(name, places if name == "order" else (), batch.tried, complete)
+    return name, places if name == "order" else (), batch.tried, complete
 
 
 def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:
@@ -267,14 +257,15 @@ def run(
     stop = math.inf if horizon is None else checked_positive("horizon", horizon)
     capacity = _capacities(jobs, load, (map_capacity, shuffle_capacity))
     at = None if times is None else _checked_times(jobs, times)
-    source = Source(jobs, seed_of(rng), estimates, _sizes)
+    sizes = {"map_estimate": "map", "shuffle_estimate": "shuffle"}
+    source = Source(jobs, seed_of(rng), estimates, sizes)
     began = time.perf_counter()
     at_speed: tuple[Floats, ...] = ()
     if isinstance(jobs, MapShuffleJobs):
         at_speed = _at_speed(source.seen or (jobs.map, jobs.shuffle), capacity)
-    plan = _plan(policy, jobs, at_speed, effort, budget)
+    core_policy, orders, tried, planned = _plan(policy, jobs, at_speed, effort, budget)
     how = {"overlap": overlap, "estimated": estimates is not None, **station}
-    queue = core_queue(plan.policy, records=keep, **how)
+    queue = core_queue(core_policy, records=keep, **how)
     drain = _drains(jobs, load, capacity)
     # SRPT (shortest remaining work first) at each station alone
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
@@ -283,7 +274,7 @@ def run(
         own = part.jobs
         sizes = _at_speed((own.map, own.shuffle), capacity)
         seen = (NOTHING, NOTHING) if part.seen is None else _at_speed(part.seen, capacity)
-        places = [place[part.rows] for place in plan.places] or (NOTHING, NOTHING)
+        places = [place[part.rows] for place in orders] or (NOTHING, NOTHING)
         queue.feed(own.arrival, *sizes, own.weight, *seen, *places)
 
     def feed_all(part: Part) -> None:
@@ -300,18 +291,19 @@ def run(
     series = None
     if at is not None and complete and isinstance(jobs, MapShuffleJobs):
         end_of_all = stop if drain or stop < math.inf else float(jobs.arrival.max())
-        own = at[at <= end_of_all], source.parts(), feed
-        series = {policy: _left_over_time(core_queue(plan.policy, **how), jobs, capacity, *own)}
+        whole = Part(jobs, np.arange(len(jobs)), source.seen)
+        own = whole, capacity, at[at <= end_of_all], feed
+        series = {policy: _left_over_time(core_queue(core_policy, **how), *own)}
     summary = queue.summary()
     if bound and summary["jobs"] and not summary["unfinished"]:
         summary["lower_bound"] = _total_bound(jobs, capacity, lone) / summary["jobs"]
     if policy == "best":
-        summary["tried"] = plan.tried
+        summary["tried"] = tried
     if estimates is None and overlap:
         summary |= _guarantee(policy, jobs, at_speed)
     kept = _records(policy, jobs, capacity, queue) if keep else None
     parts = {policy: summary}, {policy: queue.slowdown()}, {policy: seconds}
-    return SimulationResult("tandem", kept, *parts, complete and plan.complete, series=series)
+    return SimulationResult("tandem", kept, *parts, complete and planned, series=series)
 
 
 def _records(policy: str, jobs: _Jobs, capacity: tuple[float, float], queue: Any) -> Any:
@@ -346,11 +338,11 @@ def _at_speed(sizes: tuple[Floats, ...], capacity: tuple[float, float]) -> tuple
     return sizes[0] / capacity[0], sizes[1] / capacity[1]
 
 
-def _total_bound(jobs: _Jobs, capacity: tuple[float, float], lone: Any) -> float:
+def _total_bound(jobs: Any, capacity: tuple[float, float], lone: Any = None) -> float:
     # A lower bound on the sum of responses: that of SRPT at each station, or of a batch.
-    if lone is None and isinstance(jobs, MapShuffleJobs):
+    if lone is None:
         return _core.tandem_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
-    return float(lone.total())
+    return lone.total()
 
 
 def _checked_times(jobs: Any, times: npt.ArrayLike) -> Floats:
@@ -368,34 +360,25 @@ def _checked_times(jobs: Any, times: npt.ArrayLike) -> Floats:
 
 def _left_over_time(
     queue: Any,
-    jobs: MapShuffleJobs,
+    jobs: Part,
     capacity: tuple[float, float],
     times: Floats,
-    parts: Iterable[Part],
     feed: Callable[[Any, Part], None],
 ) -> dict[str, Floats]:
     # What a new queue, so that no other one changes, leaves of each job by ``times``: ``time``, and of shape
     # (T, J) ``map_left``, ``shuffle_left``, ``ready``. O(T J) and the events.
-    row = by_arrival(jobs.arrival)
+    arrival = jobs.jobs.arrival
+    row = by_arrival(arrival)
+    coming = jobs.take(row)
     unit = np.array([capacity[0], capacity[1], capacity[1]])[:, None]
-    left = np.where(jobs.arrival <= times[:, None], 0.0, math.nan)
-    found = left[:, None, :].repeat(3, axis=1)
-    next_time = 0
-
-    def look(end: float) -> None:
-        nonlocal next_time
-        while next_time < len(times) and times[next_time] < end:
-            queue.advance(float(times[next_time]))
-            ids, *of_jobs = queue.state()
-            found[next_time][:, row[ids]] = unit * np.stack(of_jobs)
-            next_time += 1
-
-    for part in parts:
-        arrival = part.jobs.arrival
-        inner = times[next_time:]
-        cuts = np.unique(np.searchsorted(arrival, inner[inner < arrival[-1]], side="right"))
-        for first, last in pairwise([0, *cuts[cuts > 0].tolist(), len(arrival)]):
-            look(float(arrival[first]))
-            feed(queue, part.take(np.arange(first, last)))
-    look(math.inf)
+    found = np.where(arrival <= times[:, None], 0.0, math.nan)[:, None, :].repeat(3, axis=1)
+    fed = 0
+    for k, moment in enumerate(times.tolist()):
+        here = int(np.searchsorted(coming.jobs.arrival, moment, side="right"))
+        if here > fed:
+            feed(queue, coming.take(np.arange(fed, here)))
+        queue.advance(moment)
+        ids, *of_jobs = queue.state()
+        found[k][:, row[ids]] = unit * np.stack(of_jobs)
+        fed = here
     return {"time": times, **{name: found[:, k] for k, name in enumerate(_LEFT)}}

@@ -180,8 +180,7 @@ class Context:
     # Called by any thread.
 
     def local(self, name: str) -> str | None:
-        found: str | None = self._python.getLocalProperty(name)
-        return found
+        return self._python.getLocalProperty(name)
 
     def set_local(self, name: str, value: str | None) -> None:
         self._python.setLocalProperty(name, value)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from os import PathLike
 from pathlib import Path
@@ -276,22 +275,14 @@ def govern_spark(
         for name, wanted in (pools or {}).items():
             checked_settings(wanted, _SETTINGS, f"pools[{name!r}].")
     # One slot until Spark says how many there are; Spark shows counts of tasks; each task has a processor.
-    made = partial(
-        SchedulerDecider,
-        1,
-        policy,
-        objective,
-        users=users,
-        counted=True,
-        processors="own",
-        **options,
-    )
+    how = {"users": users, "counted": True, "processors": "own", **options}
     spark = Context(sc)
     spark.claim(f"process {os.getpid()}")
     try:
         kept = None if journal is None else Journal(Path(journal))
         known = kept.history if kept else lambda: None
-        decider = made(history=Guard(_log.warning)("the history of programs", known))
+        history = Guard(_log.warning)("the history of programs", known)
+        decider = SchedulerDecider(1, policy, objective, history=history, **how)
         run = kept.begin(1, objective, policy, kind="stages") if kept else 0
     except BaseException:
         spark.release()
