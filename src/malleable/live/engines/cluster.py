@@ -1,4 +1,4 @@
-"""The part that engines share which send bundles of Python calls to a cluster (Dask, Ray, HyperQueue). A bundle
+"""The part that engines share which send bundles of Python calls to a cluster (Dask, Ray). A bundle
 is a list of short calls, or one call, that a worker of the cluster runs one after the other. A subclass says
 how a bundle is sent, what it hears of bundles, and why none can run."""
 
@@ -19,6 +19,8 @@ from malleable.live.protocol import Event, RemoteValue, Task, heard
 from malleable.validation import check_slots
 
 LOOK = 1.0  # seconds between two looks at the cluster
+# The end of a message about a cluster that is gone.
+RESUMES = "with a journal, resume=True continues the run"
 PATIENCE = 3.0  # seconds without a worker before a message says so
 _SHARED = 1 << 16  # bytes from which a function is sent to the workers separately
 
@@ -147,8 +149,7 @@ class Cluster:
         return [Event("ended", key, 1, result=result) for key in keys]
 
     def _break(self, why: str) -> None:
-        told = f"{self._cluster} takes no more calls: {why}; with a journal, resume=True continues the run"
-        self.broken = self.broken or told
+        self.broken = self.broken or f"{self._cluster} takes no more calls: {why}; {RESUMES}"
 
     def close(self, grace: float = 5.0) -> int:
         with suppress(Exception):  # the cluster may be gone

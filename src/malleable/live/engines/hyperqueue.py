@@ -15,26 +15,24 @@ import secrets
 import socket
 import subprocess
 import sys
-import threading
 import time
 import warnings
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
-from operator import attrgetter
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from malleable.files.advice import library
-from malleable.live.engines.cluster import LOOK, Cluster
+from malleable.live.engines.cluster import LOOK, RESUMES
 from malleable.live.engines.process import pilot, supervisor
 from malleable.live.engines.process.child import Frames
 from malleable.live.engines.process.local import GONE, event_of
+from malleable.live.engines.process.workers import Worker, Workers
 from malleable.live.protocol import Abilities, Event, Task
+from malleable.validation import check_slots
 
 _GRAIN = 0.25  # seconds of calls that one bundle has
-_STUCK = 2.0 * _GRAIN  # seconds after which calls that have not begun are taken back
 _TOGETHER = 500  # most calls of a bundle
 _AHEAD = 0.2  # seconds before a slot becomes free at which the next bundle is submitted
 _SHORT = 1.0  # seconds that a pilot rests whose machine had no room for a command
@@ -60,36 +58,29 @@ with LocalCluster() as cluster:
 """
 
 
-@dataclass(slots=True, eq=False)
-class _Bundle:
-    """Commands or calls that a pilot runs one after the other."""
-
-    tasks: dict[str, Task]  # by key: tasks without an event yet
-    calls: bool
-    pilot: _Pilot | None = None
-    since: float = 0.0  # time at which a pilot took it
-    asked_back: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class _Pilot:
-    """A process that HyperQueue has started, or will start, for this engine."""
+@dataclass(slots=True)
+class _Coming:
+    """A pilot that HyperQueue has started, or will start, for this engine: ``calls`` or commands."""
 
     place: int  # in its job of the server
-    calls: bool  # calls; otherwise commands
-    answer: bytes = b""  # proof that the engine shows the process
+    calls: bool
+    answer: bytes  # proof that the engine shows the process
     job: int = 0  # number of the server's job
-    connection: socket.socket | None = None  # None: it has not connected yet
-    bundle: _Bundle | None = None  # that it took last
-    sending: threading.Lock = field(default_factory=threading.Lock)
-
-    def send(self, *messages: tuple[Any, ...]) -> None:
-        assert self.connection
-        with self.sending:
-            self.connection.sendall(supervisor.pack([*messages]))
 
 
-class HyperQueue(Cluster):
+class _Pilot(Worker):
+    """A pilot that has connected."""
+
+    def __init__(self, connection: socket.socket, name: bytes, calls: bool) -> None:
+        super().__init__(connection, Frames())
+        self.name, self.calls = name, calls
+        # It gets a bundle from then on, and leaves if there is none for a while.
+        self.rests = time.monotonic()
+        # random, so that not all leave at once
+        self.leaves = self.rests + _STAY * random.uniform(0.5, 1.5)
+
+
+class HyperQueue(Workers[_Pilot]):
     """An engine that runs commands and Python calls on HyperQueue.
 
     Parameters
@@ -125,6 +116,7 @@ class HyperQueue(Cluster):
     abilities = Abilities(
         kill=True, grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER, calls="by value"
     )
+    error = BrokenExecutor
 
     def __init__(
         self,
@@ -136,7 +128,7 @@ class HyperQueue(Cluster):
         python: str | os.PathLike[str] = sys.executable,
     ) -> None:
         self._library = library("hyperqueue", "the HyperQueue engine", "'malleable[hyperqueue]'")
-        super().__init__("HyperQueue", slots)
+        self.slots = check_slots(slots)
         self._priority, self._python = priority, os.fspath(python)
         self._own: subprocess.Popen[str] | None = None
         self.server = self._started() if server is None else os.fspath(server)
@@ -149,17 +141,14 @@ class HyperQueue(Cluster):
             raise OSError(
                 f"server = {self.server!r}: no HyperQueue server answers: {told}"
             ) from None
+        super().__init__(slots, 2.0 * _GRAIN)
         local = server is None and host is None
         self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())
         self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
-        # Attributes from here on are changed under the lock; a thread may wait for more work.
-        self._lock = threading.Condition()
-        # Bundles for a pilot: of calls (True), of commands (False).
-        self._waiting = {calls: OrderedDict[_Bundle, None]() for calls in (False, True)}
-        self._pilots: dict[bytes, _Pilot] = {}  # by the proof that they show
-        self._closed = False
+        self._listener.setblocking(False)
+        self._listen(self._listener, lambda mask: self._accept())
+        self._coming: dict[bytes, _Coming] = {}  # by the proof that they show
         self._looked = time.monotonic()  # when the server was asked for failed pilots
-        threading.Thread(target=self._accept, name="malleable-accept", daemon=True).start()
 
     def _started(self) -> str:
         warnings.warn(_OPEN, RuntimeWarning, stacklevel=3)
@@ -186,91 +175,69 @@ class HyperQueue(Cluster):
             self._own.wait()
             self._own.stdout.close()
 
-    # Threads: one accepts connections, one serves each pilot.
-
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
-                connection, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        connection, _ = self._listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setblocking(False)
+        found = bytearray()
+        self._listen(connection, lambda mask: self._greet(connection, found))
 
-    def _serve(self, connection: socket.socket) -> None:
-        name, frames = b"", Frames()
-        try:
-            connection.settimeout(_STARTS)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            found = pilot.read(connection, pilot.HALF)
-            connection.settimeout(None)
-            with self._lock:
-                mine = self._pilots.get(found)
-                # the server started the pilot a second time
-                if mine is None or mine.connection:
-                    return
-                name, mine.connection = found, connection
-            connection.sendall(mine.answer)
-            # random, so that not all leave at once
-            leaves = time.monotonic() + _STAY * random.uniform(0.5, 1.5)
-            while bundle := self._take(mine, leaves):
-                left = set(bundle.tasks)
-                self._hand_over(mine, bundle)
-                while left:
-                    for said in supervisor.unpack(frames, pilot.heard(connection)):
-                        left.discard(said[1])
-                        if said[0] == "returned" and said[2]:
-                            time.sleep(_SHORT)
-                        self._said.put(said)
-        except (OSError, EOFError):
-            pass
-        finally:
+    def _greet(self, connection: socket.socket, found: bytearray) -> None:
+        # A process that has connected shows who it is.
+        data = b""
+        with contextlib.suppress(ConnectionResetError):
+            data = connection.recv(pilot.HALF - len(found))
+        found += data
+        if data and len(found) < pilot.HALF:
+            return
+        self._selector.unregister(connection)
+        name = bytes(found)
+        mine = self._coming.pop(name, None)
+        if mine is None:  # a stranger, or the server started the pilot a second time
             connection.close()
-            self._said.put(("over", name))
+            return
+        made = _Pilot(connection, name, mine.calls)
+        self._join(name, made)
+        made.unsent += mine.answer
+        self._send(made)
 
-    def _take(self, mine: _Pilot, leaves: float) -> _Bundle | None:
-        # What a pilot does next; None: it leaves.
-        waiting = self._waiting[mine.calls]
-        with self._lock:
-            until = time.monotonic() + _IDLE
-            while not waiting and not self._closed and self._lock.wait(until - time.monotonic()):
-                pass
-            over = mine.bundle is not None and time.monotonic() > leaves
-            if not waiting or self._closed or over:
-                return None
-            bundle, _ = waiting.popitem(last=False)
-            mine.sending.acquire()  # nothing is said of the bundle before it is sent
-            mine.bundle, bundle.pilot, bundle.since = bundle, mine, time.monotonic()
-            return bundle
-
-    def _hand_over(self, mine: _Pilot, bundle: _Bundle) -> None:
-        tasks, path = bundle.tasks.copy().items(), [each or os.getcwd() for each in sys.path]  # noqa: PTH109
-        messages: list[tuple[Any, ...]] = [("path", path)] if mine.calls else []
-        messages += [("start", key, *(task.call or task.command())) for key, task in tasks]
-        try:
-            assert mine.connection
-            mine.connection.sendall(supervisor.pack(messages))
-        finally:
-            mine.sending.release()
-
-    # The loop.
+    # Tasks.
 
     def start(self, tasks: Sequence[Task]) -> None:
-        with self._lock:
-            for _, same in groupby(tasks, attrgetter("bundle")):
-                own = {task.key: task for task in same}
-                calls = any(task.call is not None for task in own.values())
-                bundle = _Bundle(own, calls)
-                self._waiting[calls][bundle] = None
-                self._bundle_of |= dict.fromkeys(own, bundle)
-            self._lock.notify_all()
-            lack = {
-                calls: len(these) - self._absent(calls) for calls, these in self._waiting.items()
-            }
-        for calls, count in lack.items():
+        super().start(tasks)
+        for calls in (False, True):
+            count = len(self._waiting_for(calls)) - self._absent(calls)
             if count > 0 and not self.broken:
                 self._submit(count, calls)
 
+    def _waiting_for(self, calls: bool) -> list[list[Task]]:
+        # Waiting bundles of calls, or of commands.
+        return [bundle for bundle in self._waiting if (bundle[0].call is not None) is calls]
+
     def _absent(self, calls: bool) -> int:
-        # Pilots for calls, or for commands, that have not connected yet.
-        return sum(each.calls is calls and not each.connection for each in self._pilots.values())
+        return sum(each.calls is calls for each in self._coming.values())
+
+    def _hand_out(self) -> None:
+        now = time.monotonic()
+        for each in [each for each in self._idle if now >= each.rests]:
+            bundle = next(iter(self._waiting_for(each.calls)), None)
+            if bundle and (not each.since or now < each.leaves):
+                self._waiting.remove(bundle)
+                self._idle.remove(each)
+                self._give(each, bundle)
+            elif bundle or now > each.rests + _IDLE:
+                self._leave(each)
+
+    def _leave(self, each: _Pilot) -> None:
+        self._idle.remove(each)
+        with contextlib.suppress(OSError):
+            each.socket.shutdown(socket.SHUT_WR)
+
+    def _packed(self, to: _Pilot, bundle: Sequence[Task]) -> bytes:
+        path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109
+        messages: list[tuple[Any, ...]] = [("path", path)] if to.calls else []
+        messages += [("start", task.key, *(task.call or task.command())) for task in bundle]
+        return supervisor.pack(messages)
 
     def _submit(self, count: int, calls: bool) -> None:
         job = self._library.Job(name="malleable", max_fails=None)
@@ -280,14 +247,13 @@ class HyperQueue(Cluster):
         made = {}
         for place in range(count):
             name, answer = (secrets.token_bytes(pilot.HALF) for _ in range(2))
-            made[name] = _Pilot(place, calls, answer)
+            made[name] = _Coming(place, calls, answer)
             job.program(
                 [self._python, "-I", *how, str(Path(pilot.__file__)), *address],
                 env={pilot.SECRET: (name + answer).hex()}, cwd=os.getcwd(), stdout=None, stderr=None,  # noqa: PTH109
                 priority=self._priority,
             )  # fmt: skip
-        with self._lock:  # processes may connect before the server has answered
-            self._pilots |= made
+        self._coming |= made
         try:
             number = self._client.submit(job).id
         except Exception as error:
@@ -298,107 +264,94 @@ class HyperQueue(Cluster):
 
     def cancel(self, keys: Sequence[str]) -> None:
         """End commands, and take back calls that have not begun, with all calls of their bundle."""
-        bundles = {self._bundle_of[key] for key in keys if key in self._bundle_of}
-        with self._lock:  # first, because a pilot whose command ends would take the next bundle
-            for these in self._waiting.values():
-                for bundle in these.keys() & bundles:
-                    del these[bundle]
-        for bundle in bundles:
-            if bundle.pilot:
-                ends = [] if bundle.calls else [("kill", key) for key in bundle.tasks]
-                self._tell(bundle.pilot, ("back",), *ends)
-            else:
-                for key in self._gone(bundle):
-                    self._said.put(Event("returned", key))
+        super().cancel(keys)
+        for each in self._running(keys):
+            if not each.calls:
+                self._tell(each, *(("kill", task.key) for task in each.sent))
 
     def kill(self, keys: Sequence[str]) -> None:
-        for bundle, key in [(self._bundle_of.get(key), key) for key in keys]:
-            if bundle and bundle.pilot:
-                self._tell(bundle.pilot, ("back",), ("kill", key))
-            else:
-                self.cancel([key])
+        super().cancel(keys)
+        for each in self._running(keys):
+            self._tell(each, *(("kill", key) for key in keys))
+
+    def _running(self, keys: Sequence[str]) -> list[_Pilot]:
+        gone = set(keys)
+        each_has = lambda each: any(task.key in gone for task in each.sent)  # noqa: E731
+        return list(filter(each_has, self._workers.values()))
 
     def _tell(self, to: _Pilot, *messages: tuple[Any, ...]) -> None:
-        with contextlib.suppress(OSError):  # it has ended; poll notices
-            to.send(*messages)
+        to.unsent += supervisor.pack([*messages])
+        self._send(to)
 
-    def _gone(self, bundle: _Bundle) -> list[str]:
-        # Forget a bundle; returns the keys of its tasks that have not ended.
-        left = list(bundle.tasks)
-        for key in left:
-            del self._bundle_of[key]
-        bundle.tasks.clear()
-        return left
+    def _take_back(self, each: _Pilot) -> None:
+        each.whole = False
+        self._tell(each, ("back",))
 
     def poll(self, seconds: float) -> list[Event]:
-        found = super().poll(seconds)
+        self._look()
+        found = super().poll(min(seconds, _IDLE if self._idle else LOOK))
         if self.broken and not found:
             raise OSError(self.broken)
         return found
 
-    def _heard(self, said: Any) -> list[Event]:
-        # Handle a message of a pilot, or of the thread that served it: ("over", its proof).
-        kind, key, *rest = said
-        if kind == "over":
-            return self._over(key)
-        if kind == "gone":
-            self._break(f"{key}: {GONE}")
-        bundle = self._bundle_of.pop(key, None)
-        if bundle is None:
-            return []
-        del bundle.tasks[key]
-        if not (bundle.calls and kind == "ended"):
-            return [event_of(*said)]
-        good, result, took = rest
-        return [Event("ended", key, 0 if good else 1, took, result=result)]
-
-    def _over(self, name: bytes) -> list[Event]:
-        # A pilot has ended, or will never connect. If it has died, its first task ran, the others had not
-        # begun.
-        with self._lock:
-            mine = self._pilots.pop(name, None)
-        bundle = mine and mine.bundle
-        if not bundle or not bundle.tasks:
-            return []
-        key, *others = self._gone(bundle)
-        self._ask_server()
-        if bundle.calls:
-            text = "the process of this call ended before the call did"
-            first = Event("ended", key, 1, time.monotonic() - bundle.since, text=text)
-        else:
-            first = Event("lost", key, text="its process was killed")
-        return [first, *(Event("returned", key) for key in others)]
-
-    def _look(self) -> list[Event]:
-        now = time.monotonic()
-        for each in self._pilots.values():
-            bundle = each.bundle
-            waits = bundle and len(bundle.tasks) > 1 and not bundle.asked_back
-            if bundle and waits and now - bundle.since > _STUCK:
-                bundle.asked_back = True
-                self._tell(each, ("back",))
-        if now - self._looked < LOOK:
-            return []
-        self._looked = now
-        failed = self._ask_server()
-        found = []
-        for name, each in list(self._pilots.items()):
-            context = failed.get(each.job, {}).get(each.place)
-            if context is None or each.connection:
+    def _hear(self, each: _Pilot) -> None:
+        try:
+            data = pilot.heard(each.socket)
+        except (OSError, EOFError):
+            self._over(each)
+            return
+        each.rests = time.monotonic()
+        for kind, key, *rest in supervisor.unpack(each.frames, data):
+            if kind == "gone":
+                self._break(f"{key}: {GONE}")
                 continue
-            self._pilots.pop(name, None)
-            told = _first_line(context.error)
-            with self._lock:
-                waiting = self._waiting[each.calls]
-                enough = len(waiting) <= self._absent(each.calls)
-                refused = None if enough else waiting.popitem(last=False)[0]
-            if refused:
-                found += [Event("refused", key, text=told) for key in self._gone(refused)]
-        return found
+            each.sent.remove(next(task for task in each.sent if task.key == key))
+            if kind == "ended" and each.calls:
+                good, result, took = rest
+                self._events.append(Event(kind, key, 0 if good else 1, took, result=result))
+            else:
+                self._events.append(event_of(kind, key, *rest))
+            if kind == "returned" and rest[0]:  # its machine has no room
+                each.rests += _SHORT
+        self._rest(each)
+
+    def _over(self, each: _Pilot) -> None:
+        # A pilot has ended. If it has died, its first task ran, and the others had not begun.
+        self._forget(each.name)
+        if not each.sent:
+            return
+        first = each.sent.popleft()
+        self._ask_server()
+        if each.calls:
+            text, took = "the process of this call ended before the call did", time.monotonic()
+            self._events.append(Event("ended", first.key, 1, took - each.since, text=text))
+        else:
+            self._events.append(Event("lost", first.key, text="its process was killed"))
+        self._returned(each.sent)
+
+    def _look(self) -> None:
+        # Tasks of pilots that HyperQueue could not start are refused.
+        if time.monotonic() - self._looked < LOOK:
+            return
+        self._looked = time.monotonic()
+        failed = self._ask_server()
+        for name, each in list(self._coming.items()):
+            context = failed.get(each.job, {}).get(each.place)
+            if context is None:
+                continue
+            del self._coming[name]
+            waiting = self._waiting_for(each.calls)
+            if len(waiting) > self._absent(each.calls):
+                self._waiting.remove(waiting[0])
+                told = _first_line(context.error)
+                self._events += [Event("refused", task.key, text=told) for task in waiting[0]]
+
+    def _break(self, why: str) -> None:
+        super()._break(f"HyperQueue takes no more tasks: {why}; {RESUMES}")
 
     def _ask_server(self) -> dict[int, Any]:
         try:
-            absent = {each.job for each in self._pilots.values() if not each.connection}
+            absent = {each.job for each in self._coming.values()}
             failed: dict[int, Any] = self._client.connection.get_failed_tasks(sorted(absent))
         except Exception as error:
             self._break(f"the server does not answer: {_first_line(error)}")
@@ -406,26 +359,20 @@ class HyperQueue(Cluster):
         return failed
 
     def close(self, grace: float = 5.0) -> int:
-        with self._lock:
-            self._closed = True
-            self._lock.notify_all()
-        self.cancel(list(self._bundle_of))
-        now = time.monotonic()
-        until, leave = now + grace, now + (0.0 if self._own else min(grace, _LEAVE))
-        while (
-            (self._bundle_of and now < until) or (self._pilots and now < leave)
-        ) and not self.broken:
+        if self._listener.fileno() < 0:
+            return 0
+        sent = (each.sent for each in self._workers.values())
+        self.cancel([task.key for bundle in (*self._waiting, *sent) for task in bundle])
+        until = time.monotonic() + grace
+        leave = time.monotonic() + (0.0 if self._own else min(grace, _LEAVE))
+        while not self.broken and (now := time.monotonic()) < until:
+            there = self._coming or self._workers if now < leave else None
+            if not (there or any(each.sent for each in self._workers.values())):
+                break
             self.poll(0.02)
-            now = time.monotonic()
-        with self._lock:
-            left = [each.connection for each in self._pilots.values() if each.connection]
-            self._pilots.clear()
-        for connection in left:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError):  # wakes the thread that waits there
-            self._listener.shutdown(socket.SHUT_RDWR)
+        self._close_files()
         self._listener.close()
+        self._coming.clear()
         self._client = None
         self._end_server()
         self._own = None

@@ -21,6 +21,8 @@ else:  # with fewer imports
 
 # Bytes of the length before a frame.
 HEAD = 8
+# Bytes that are read or written at once.
+READ = 1 << 18
 # Signals that only the loop of the run handles, in the process of the user; it decides what to do.
 HEARD = (SIGINT, SIGTERM, SIGHUP)
 # Errors of a machine that has no room for another command now.

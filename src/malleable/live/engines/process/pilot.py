@@ -22,11 +22,11 @@ from contextlib import suppress
 TYPE_CHECKING = False
 if TYPE_CHECKING or __name__ != "__main__":
     from malleable.live.engines.process import supervisor
-    from malleable.live.engines.process.child import Frames
+    from malleable.live.engines.process.child import READ, Frames
 else:  # in a process without packages
     sys.path.insert(0, os.path.dirname(__file__))
     import supervisor
-    from child import Frames
+    from child import READ, Frames
 if TYPE_CHECKING:
     from typing import Any
 
@@ -34,7 +34,7 @@ SECRET = "MALLEABLE_SECRET"
 HALF = 32  # bytes of each half of the secret: the pilot shows the first, the engine the second
 
 
-def heard(connection: socket.socket, most: int = 1 << 18) -> bytes:
+def heard(connection: socket.socket, most: int = READ) -> bytes:
     # What the other side has sent; EOFError if it is gone.
     data = connection.recv(most)
     if not data:

@@ -31,13 +31,12 @@ from multiprocessing import get_context
 from typing import Any
 
 from malleable.live.engines.process import supervisor
-from malleable.live.engines.process.child import HEARD, Frames, framed
+from malleable.live.engines.process.child import HEARD, READ, Frames, framed
 from malleable.live.engines.remote import leave, outcome_of
 
 ENDED = struct.Struct("<qi")  # number and exit code of a worker that ended
 SEAL = 8  # bytes
 PROTOCOL = pickle.HIGHEST_PROTOCOL
-READ = 1 << 18  # bytes that are read or written at once
 LARGE = 1 << 20  # bytes from which a result is passed in shared memory
 _QUICK = 1e-5  # seconds: a shorter call has not closed the socket and opened something else
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl: the signal that a process gets if its parent ends
