@@ -78,6 +78,23 @@ def test_a_slot_that_changes_hands_takes_time_to_restart():
     assert completions(jobs.changed(restart=50.0), "flex", cluster) == [70.0, 130.0]
 
 
+@pytest.mark.parametrize("policy", ["flex", "auto"])
+@pytest.mark.parametrize("flow", [None, [0, 0, 1, 1]])
+def test_slots_that_first_restart_are_shared(policy, flow):
+    # One by one on all slots, jobs would end at 101, 202, 303 and 404 s.
+    jobs = mb.ClusterJobs([38] * 4, 1.0, restart=100.0, flow=flow)
+    cluster = mb.Cluster([{"slots": 40}])
+    assert max(completions(jobs, policy, cluster)) < 150.0
+
+
+def test_estimates_do_not_count_restarts_as_work():
+    # Of tasks that restart and have not ended, nothing longer is believed.
+    jobs = mb.ClusterJobs([30, 30, 20], 1.0, restart=500.0, arrival=[0.0, 400.0, 450.0])
+    cluster = mb.Cluster([{"slots": 4}])
+    learnt = completions(jobs, "auto", cluster)
+    assert learnt == completions(jobs, "auto", cluster, learn=False)
+
+
 def test_locality_and_delay():
     cluster = mb.Cluster([{"count": 4, "map_slots": 1, "storage": 100.0, "link": 10.0}])
     jobs = mb.ClusterJobs([1], 10, block=100)

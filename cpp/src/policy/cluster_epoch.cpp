@@ -68,17 +68,9 @@ void ClusterEpoch::note_kinds(const ClusterState& state) {
     plain = plain && info(static_cast<Kind>(kind)).steady;
   }
   time_matters_ = (depends_on_time_ && !plain) || starts_;
-  can_share_ = may_share_ && !time_matters_ && !restarts_;
+  can_share_ = may_share_ && !time_matters_ && !restarts_.any();
   // Jobs that wait to start need expected ends, and what a change gains depends on the work left.
-  if (starts_ || restarts_) sizeless_ = false;
-}
-
-// Notes whether a change of slots costs some job time.
-void ClusterEpoch::note_restarts(const ClusterState& state, std::span<const Index> jobs) {
-  const auto costs = [&](Index job) { return state.jobs.restart_of(job) > 0.0; };
-  if (restarts_ || std::ranges::none_of(jobs, costs)) return;
-  restarts_ = true;
-  note_kinds(state);
+  if (starts_ || restarts_.any()) sizeless_ = false;
 }
 
 double ClusterEpoch::share_exponent_now(const ClusterState& state) const {
@@ -111,7 +103,9 @@ double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
 
 // Smith's ratio: work left over weight, for stretch times size.
 double ClusterEpoch::key(const ClusterState& state, Index job, int pool) const {
-  const double work = state.demand(job, pool).work;
+  const EpochJob& own = epoch_job(pool, job);
+  const bool counts = counts_restarts() && own.id != kAbsent;
+  const double work = state.demand(job, pool).work + (counts ? own.worth.restarts : 0.0);
   const Kind kind = state.jobs.kind_of(job, options_.kind);
   const double size = info(kind).per_size ? state.size[job] : 1.0;
   return work * size / state.jobs.weight_of(job);
@@ -123,7 +117,7 @@ bool ClusterEpoch::starts_together(const ClusterState& state, Index job) const {
 
 void ClusterEpoch::begin(const ClusterState& state) {
   for (Pool& pool : pools_) pool = {};
-  restarts_ = false;
+  restarts_ = {};
   starts_ = options_.min_mode == MinMode::kStart;
   std::vector<Index> all(state.jobs.size());
   std::iota(all.begin(), all.end(), Index{0});
@@ -227,6 +221,24 @@ void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t befo
   }
 }
 
+// A job should have no more slots than are worth a restart, and its work counts with the restarts.
+void ClusterEpoch::count_restarts(const ClusterState& state, Index job, int pool, std::int64_t low,
+                                  double target, ClusterState::Demand& demand) {
+  if (!counts_restarts()) return;
+  RestartSlots::Worth& worth = epoch_job(pool, job).worth;
+  worth = restarts_.of(state, job, pool, exponent_of(state, job), std::floor(target));
+  demand.most = std::max(low, worth.most);
+  demand.work += worth.restarts;
+}
+
+// Notes whether the job keeps its slots because a change costs more than it gains; true if its
+// place in the order may be another one.
+bool ClusterEpoch::note_keeps(EpochJob& own, bool rule_keeps, std::int64_t slots) {
+  const bool few = counts_restarts() && slots > 0 && slots < own.most;
+  const bool keeps = rule_keeps || (few && (slots == own.worth.most || slots == own.worth.held));
+  return std::exchange(own.keeps, keeps) != keeps || counts_restarts();
+}
+
 // Updates a share's epoch by changed jobs of the share.
 void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
                           std::span<const Index> jobs, Answer& answer) {
@@ -235,7 +247,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   new_kind_.clear();
   const std::size_t first_new = share.job.size();
   for (const Index job : jobs) {
-    const ClusterState::Demand demand = state.demand(job, pool);
+    ClusterState::Demand demand = state.demand(job, pool);
     EpochJob& own = epoch_job(pool, job);
     const std::int64_t id = own.id;
     set_most(share, pool, job, demand.most);
@@ -246,18 +258,20 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       answer.set(job, 0.0);
       continue;
     }
+    const std::int64_t low = least(demand, state, job, pool);
+    count_restarts(state, job, pool, low, answer.get(job), demand);
     // Tasks that take no time count as a little work, because they must be started, too. Work
     // learnt from stragglers on slow nodes may exceed the allowed range.
     const double little = 1e-9 * static_cast<double>(demand.most);
     const double work = std::clamp(demand.work, little, kWorkRange.most);
-    const std::int64_t low = least(demand, state, job, pool);
     JobColumns& columns = id != kAbsent ? old_ : new_;
     columns.work.push_back(work);
     columns.min_slots.push_back(low);
     columns.max_slots.push_back(demand.most);
     columns.weight.push_back(state.jobs.weight_of(job));
     columns.deadline.push_back(due_in(state, job, pool));
-    if (restarts_) columns.restart.grow.push_back(state.jobs.restart_of(job));
+    if (restarts_.any() && !counts_restarts())
+      columns.restart.grow.push_back(state.jobs.restart_of(job));
     if (id != kAbsent) {
       ids_.push_back(id);
       continue;
@@ -389,10 +403,7 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
     if (sizeless_ && !changed[row]) continue;
     const Index job = share.job[static_cast<std::size_t>(ids[row])];
     if (std::exchange(epoch_job(pool, job).part, 0.0) > 0.0) answer.reorder(job);
-    if (restarts_ && epoch_job(pool, job).keeps != share.epoch.keeps(row)) {
-      epoch_job(pool, job).keeps ^= true;
-      answer.reorder(job);
-    }
+    if (note_keeps(epoch_job(pool, job), share.epoch.keeps(row), given[row])) answer.reorder(job);
     answer.set(job, static_cast<double>(given[row]));
   }
 }
@@ -400,13 +411,15 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
 // Lists jobs to update, user by user; new jobs are added in the order of arrivals.
 void ClusterEpoch::gather_changed(const ClusterState& state, int pool,
                                   std::span<const Index> changed) {
+  note_restarts(state, changed);
   changed_.assign(changed.begin(), changed.end());
   const bool few = static_cast<std::int64_t>(state.present.size()) <= state.slots[pool];
-  if (std::exchange(pools_[pool].few, few) != few && asks_) {
-    // The minimum of all jobs has changed.
+  const bool others = std::exchange(pools_[pool].few, few) != few && asks_;
+  if (counts_restarts()) restarts_.begin(state, pool);
+  if (others || counts_restarts()) {
+    // The minimum of all jobs has changed, or what a restart costs.
     changed_.insert(changed_.end(), state.present.begin(), state.present.end());
   }
-  note_restarts(state, changed_);
   for (std::size_t k = 0, n = changed_.size(); k < n; ++k) ask(state, changed_[k], pool);
   std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
     if (share_of(state, a) != share_of(state, b)) return share_of(state, a) < share_of(state, b);

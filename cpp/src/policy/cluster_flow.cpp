@@ -63,7 +63,10 @@ ClusterFlow::Left ClusterFlow::left_of(const ClusterState& state, Index job, Pha
   // The last phase of a job ends with the job.
   const bool is_last = p == kReduce || state.jobs.tasks[kReduce][job] == 0;
   const bool ended = place_[job] == Place::kDone || (tasks == 0 && !is_last);
-  const double work = here ? state.held(s.remaining(), s.estimate) : believed_work(state, job, p);
+  double work = here ? state.held(s.remaining(), s.estimate) : believed_work(state, job, p);
+  // The phase that runs counts the restarts of the job.
+  const bool runs = here && (p == kMap) == (state.phase(job, kMap).unfinished() > 0);
+  if (restarts_.any() && runs) work += worth_[job].restarts;
   return {std::clamp(work, kLeastWork, kWorkRange.most),
           std::clamp<std::int64_t>(tasks, 1, std::max<std::int64_t>(1, state.jobs.maximum_of(job))),
           ended};
@@ -74,6 +77,8 @@ void ClusterFlow::begin(const ClusterState& state) {
   sides_.clear();
   place_.clear();
   for (auto* column : {&most_, &rank_, &speedup_}) column->clear();
+  worth_.clear();
+  restarts_ = {};
   several_ = 0;
   spreads_ = spread_ = false;
   serves_ = !options_.targets;
@@ -88,6 +93,8 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
   for (auto* column : {&at_, &ends_}) column->resize(n, 0);
   phases_.resize(n);
   most_.resize(n, 0.0);
+  worth_.resize(n);
+  if (options_.targets) restarts_.note(state, jobs);
   speedup_.resize(n, 1.0);
   rank_.resize(n, kInfinity);
   FlowEpochOptions how{.aggregate = options_.aggregate, .method = options_.method};
@@ -104,6 +111,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
     }
     place_[job] = Place::kOutside;
     rank_[job] = kInfinity;
+    worth_[job] = {};
     flow.size += believed_work(state, job, kMap) + believed_work(state, job, kReduce);
     flow.jobs.push_back(job);
     ++flow.unfinished;
@@ -272,6 +280,18 @@ void ClusterFlow::count_most(const ClusterState& state, Index job) {
   side_of(flows_[flow_of(state, job)]).most += most - std::exchange(most_[job], most);
 }
 
+// Counts restarts in the slots and the work of all jobs that are here.
+void ClusterFlow::count_restarts(const ClusterState& state, const Answer& answer) {
+  if (options_.targets) restarts_.note(state, state.changed[0]);
+  if (!restarts_.any()) return;
+  restarts_.begin(state, 0);
+  for (const Index job : state.present) {
+    const double p = state.exponent_of(job), target = std::floor(answer.get(job));
+    worth_[job] = restarts_.of(state, job, 0, p, target);
+    update_job(state, job);
+  }
+}
+
 // Updates jobs without a stated time, whose tasks count like those of other jobs.
 void ClusterFlow::update_guesses(const ClusterState& state) {
   const double* seconds = state.learned.seconds;
@@ -317,6 +337,7 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Index job : state.changed[pool]) update_job(state, job);
   update_guesses(state);
   update_speedups(state, answer);
+  count_restarts(state, answer);
   usable_.clear();
   for (const Side& side : sides_) usable_.push_back(side.most);
   // A simulation with very long tasks may go beyond the latest time.
@@ -364,7 +385,7 @@ void ClusterFlow::hand_out(Side& side, std::span<const Index> rows, double slots
   const std::span<const FlowTable::Flow> flows = side.epoch.flows();
   const auto give = [&](const FlowTable::Flow& in_epoch) {
     for (const Index job : flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]].line) {
-      const double most = most_[job];
+      const double most = restarts_.any() ? static_cast<double>(worth_[job].most) : most_[job];
       const FlowTable::Job& phase = phase_of(in_epoch, job);
       double own = std::min(slots, options_.targets ? most : most > 0.0 ? phase.high : 0.0);
       if (by_epoch() && own > 0.0) own = static_cast<double>(phase.given);

@@ -205,7 +205,9 @@ void ClusterScheduler::user_changed(Index job, std::size_t before) {
 void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int64_t running) {
   PhaseState& s = state_.phases[2 * job + p];
   const int pool = pool_of(p);
-  if (estimates_.used()) estimates_.moved(2 * job + p, s.running, running, state_.now);
+  if (estimates_.used()) {
+    estimates_.moved(2 * job + p, s.running, running, state_.now, state_.jobs.restart_of(job));
+  }
   s.waiting += waiting;
   s.running += running;
   running_[pool] += running;

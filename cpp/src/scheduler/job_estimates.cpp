@@ -20,15 +20,16 @@ LogMean JobEstimates::expect(Index row, const TaskEstimates::Stated& stated) {
   return phases_[row].prior = tasks_.prior(phase_of(row), stated);
 }
 
-// The number of running tasks changes by `more`.
-void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, double now) {
+// The number of running tasks changes by `more`; new ones first restart their slots.
+void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, double now,
+                         double restart) {
   if (more == 0) return;
   Known& own = phases_[row];
   const auto before = static_cast<double>(running), change = static_cast<double>(more);
   if (more > 0) {
-    const double off = before > 0.0 ? now - own.began / before : 0.0;
+    const double begin = now + restart, off = before > 0.0 ? begin - own.began / before : 0.0;
     own.apart += off * off * before * change / (before + change);
-    own.began += change * now;
+    own.began += change * begin;
   } else {  // tasks that stop running count as old as the others
     own.apart += own.apart * change / before;
     own.began += own.began * change / before;

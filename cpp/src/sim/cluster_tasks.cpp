@@ -132,7 +132,8 @@ void ClusterSimulation::finish(Index group) {
   if (clocks_.used()) clocks_.touch(phase, state().now);
   const bool fails = g.fails;
   // The seconds that an engine would measure.
-  const double seconds = clocks_.used() ? state().now - g.began : g.seconds;
+  const double works = g.restart > 0.0 ? g.seconds / (g.restart + g.seconds) : 1.0;
+  const double seconds = clocks_.used() ? (state().now - g.began) * works : g.seconds;
   const double copying = g.copying;
   groups_.clear(group, last);
   if (fails) {

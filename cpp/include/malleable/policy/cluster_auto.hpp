@@ -9,7 +9,7 @@
 // (policy/cluster_epoch).
 //
 // If tasks slow each other down, which the scheduler learns, a flow gets as many slots as do well,
-// not all that it can use.
+// not all that it can use; and if slots need a restart, only slots that are worth it.
 //
 // FlowFlex knows no minima: while a job with a minimum is present, FLEX serves stages.
 //

@@ -7,7 +7,9 @@
 // became ready first, then to the one that arrived first. Between users, slots are shared first:
 // water-filling weighted by priority over what their jobs could use, each user's minimum first
 // (policy/user_shares); then each user has an epoch. A decision costs what the epochs' do and O(log
-// n) for each job that changed. FIFO over all users needs no decisions: jobs rank by arrival. Jobs
+// n) for each job that changed. If slots need a restart before they work for another job, FLEX
+// gives a job no more than are worth it (policy/restart_slots); equal shares only change less
+// (policy/epoch/costly_moves). FIFO over all users needs no decisions: jobs rank by arrival. Jobs
 // with a stated p below 1 share slots by policy/concave, except with FAIR and WDEQ without start
 // conditions and pool minima. A phase that starts together waits in its epoch (policy/epoch/start),
 // and its user has at least the minima of such phases that have started. Kernels: power_shares,
@@ -31,6 +33,7 @@
 #include "malleable/kernel/share_exponent.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/epoch.hpp"
+#include "malleable/policy/restart_slots.hpp"
 #include "malleable/policy/user_shares.hpp"
 
 namespace malleable {
@@ -69,7 +72,7 @@ class ClusterEpoch final : public ClusterPolicy {
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   bool reads_exponents() const override { return may_share_; }
   bool keeps(const ClusterState&, Index job, int pool) const override {
-    return restarts_ && epoch_job(pool, job).keeps;
+    return restarts_.any() && epoch_job(pool, job).keeps;
   }
   // How unequal shares by size are best (kernel/share_exponent); 1: in order.
   double share_exponent_now(const ClusterState& state) const;
@@ -115,10 +118,11 @@ class ClusterEpoch final : public ClusterPolicy {
     double part = 0.0;
     std::int64_t placed = kAbsent;
     bool stale = false;
-    bool keeps = false;  // its slots, because a change costs more than it gains
+    bool keeps = false;              // its slots, because a change costs more than it gains
+    RestartSlots::Worth worth = {};  // if slots need a restart
 
     void state(State& s) {
-      s(id, most, part, keeps);
+      s(id, most, part, keeps, worth.most, worth.restarts, worth.held);
       if (s.reading()) placed = kAbsent;
     }
   };
@@ -137,7 +141,19 @@ class ClusterEpoch final : public ClusterPolicy {
   // Notes whether decisions change with time alone, and whether slots may be shared by size.
   void note_kinds(const ClusterState& state);
   // Notes whether a change of slots costs some job time.
-  void note_restarts(const ClusterState& state, std::span<const Index> jobs);
+  void note_restarts(const ClusterState& state, std::span<const Index> jobs) {
+    if (restarts_.note(state, jobs)) note_kinds(state);
+  }
+  // Whether jobs get only slots that are worth a restart; policies with equal shares only make
+  // fewer changes (policy/epoch/costly_moves).
+  bool counts_restarts() const { return restarts_.any() && follows_objective_; }
+  // s of its tasks do s^p: as stated, or as learnt.
+  double exponent_of(const ClusterState& state, Index job) const {
+    return may_share_ ? state.exponent_of(job) : state.jobs.exponent_of(job);
+  }
+  void count_restarts(const ClusterState& state, Index job, int pool, std::int64_t low,
+                      double target, ClusterState::Demand& demand);
+  bool note_keeps(EpochJob& own, bool rule_keeps, std::int64_t slots);
   // Brings a share's epoch up to date with changed jobs.
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);
@@ -178,12 +194,12 @@ class ClusterEpoch final : public ClusterPolicy {
   bool sizeless_ = false;           // shares need no sizes
   bool follows_objective_ = false;  // the rule decides by the objective
   bool starts_ = false;             // some phase may have a start condition
-  bool restarts_ = false;           // a slot that changes hands costs some job time
   double pool_minimum_;
   // uses what was learnt; may share slots by size, with these options; with the present jobs
   bool asks_, may_share_ = false, can_share_ = false;
   Pool pools_[2];
   std::int64_t stamps_ = 0;  // the last stamp
+  RestartSlots restarts_;
   PowerShares by_size_;
   ComingLoad coming_;
   std::vector<Index> changed_;

@@ -22,7 +22,9 @@
 // speed-ups that were learnt of programs, so that a flow gets no more slots than do well
 // (kernel/flow_gains), and its slots are the targets, which are filled in its order. With `by_user`
 // users share the slots first (policy/user_shares); then each user has an epoch; a flow belongs to
-// its first job's user. O(jobs + parents) a decision, beside the epoch's.
+// its first job's user. If slots need a restart, too, the targets go down the order, and a job gets
+// no more than are worth it (policy/restart_slots), for any p. O(jobs + parents) a decision,
+// beside the epoch's.
 #pragma once
 
 #include <array>
@@ -31,6 +33,7 @@
 
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/flow_epoch.hpp"
+#include "malleable/policy/restart_slots.hpp"
 #include "malleable/policy/user_shares.hpp"
 
 namespace malleable {
@@ -57,7 +60,9 @@ class ClusterFlow final : public ClusterPolicy {
   // With `targets`: they are filled by precedence; or precedence alone decides, unless users share
   // the slots first or the slots of the epoch are the targets.
   bool fills_in_order() const override { return options_.targets; }
-  bool order_decides() const override { return options_.targets && !options_.by_user && !spreads_; }
+  bool order_decides() const override {
+    return options_.targets && !options_.by_user && !spreads_ && !restarts_.any();
+  }
   double precedence(const ClusterState& state, Index job, int pool,
                     std::int64_t running) const override;
   void begin(const ClusterState& state) override;
@@ -74,7 +79,7 @@ class ClusterFlow final : public ClusterPolicy {
   void stop(const ClusterState& state);
   // With `targets`, before a decision: whether tasks slow each other down so much that a flow
   // should not get all that it can use.
-  void spread(bool spreads) { spreads_ = spreads; }
+  void spread(bool spreads) { spreads_ = spreads && !restarts_.any(); }
   // The number of flows of several jobs with a job that has come and a job that is not done.
   std::int64_t several() const { return several_; }
   bool is_done(Index job) const { return place_[job] == Place::kDone; }
@@ -142,6 +147,8 @@ class ClusterFlow final : public ClusterPolicy {
   void update_guesses(const ClusterState& state);
   // Counts the slots that a job can use now.
   void count_most(const ClusterState& state, Index job);
+  // With `targets`: the slots of each job that are worth a restart (policy/restart_slots).
+  void count_restarts(const ClusterState& state, const Answer& answer);
   // Sets the lines of flows that changed.
   void line_up(Side& side);
   // Decides about the flows of a side.
@@ -163,6 +170,8 @@ class ClusterFlow final : public ClusterPolicy {
   ClusterFlowOptions options_;
   bool serves_ = true;                     // whether flows are added to epochs
   bool spreads_ = false, spread_ = false;  // now, and at the last decision
+  RestartSlots restarts_;
+  std::vector<RestartSlots::Worth> worth_;  // by job, if slots need a restart
   UserShares between_;
   std::vector<double> usable_;  // by side: slots that its jobs can use (workspace)
   std::vector<Side> sides_;

@@ -59,8 +59,9 @@ class JobEstimates {
     malleable::fetch(&phases_[row].began);
   }
   MALLEABLE_INLINE void fetch_rest(Index row) const { phases_[row].seen.fetch(); }
-  // `more` tasks run from now on in addition to `running`; `more` may be below 0.
-  void moved(Index row, std::int64_t running, std::int64_t more, double now);
+  // `more` tasks run from now on in addition to `running`, and work after `restart` seconds; `more`
+  // may be below 0.
+  void moved(Index row, std::int64_t running, std::int64_t more, double now, double restart);
   // The running tasks held their slots without working until now; called once a phase.
   void unblocked(Index row, std::int64_t running, double now) {
     Known& own = phases_[row];
