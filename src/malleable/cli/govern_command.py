@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
 from malleable.cli.run_screen import ProgressLine, Screen
-from malleable.cli.status_command import JOURNAL
+from malleable.cli.status_command import JOURNAL, history_of
 from malleable.cli.streams import note, watched
 from malleable.cli.terminal import adder, interrupts_heard
 from malleable.cluster.events import cluster_header
@@ -96,11 +96,7 @@ def _places(asked: argparse.Namespace) -> PlaceDeciders:
     how: dict[str, Any] = {"counted": True, "processors": "own"}
     made = partial(SchedulerDecider, 1, asked.policy, asked.objective, users=people, **how)
     made()  # refuses unknown policies and options
-    if Path(asked.journal).exists():
-        with Journal(asked.journal, write=False) as journal:
-            guard = Guard(lambda text: note(text, grave=True))
-            history = guard("the history of programs", journal.history)
-            made = partial(made, history=history)
+    made = partial(made, history=history_of(asked.journal))
     if not asked.record:
         return PlaceDeciders(lambda place: made())
     names = chain([asked.record], repeat(""))  # the first place has the name itself
@@ -179,14 +175,14 @@ def _begun(
     number_of_run = journal.begin(
         max(1, sum(map(look.slots, look.usable))), asked.objective, asked.policy, kind="arrays",
     )  # fmt: skip
-    # Errors of views and predictions are shown and do not end the run.
-    guard = Guard(lambda text: note(text, grave=True))
     lease = Lease(engine, Path.home() / OURS)
     governor = Governor(
         *(engine, places, partial(_chosen, asked), lease, journal, number_of_run),
         lease_seconds=asked.lease_seconds,
         until_done=asked.until_done,
-        guard=guard,
+        guard=Guard(
+            partial(note, grave=True)
+        ),  # errors of views and predictions do not end the run
         # The run's clock is 0 when the oldest array came.
         start=max(0.0, look.at - look.earliest(look.at)),
         progress=progress,

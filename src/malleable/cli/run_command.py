@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 from malleable.cli import run_screen
 from malleable.cli.outputs import INTERRUPTED, OBJECTIVE, Outputs, output_arguments
-from malleable.cli.status_command import JOURNAL
+from malleable.cli.status_command import JOURNAL, history_of
 from malleable.cli.streams import discard_output, note, quiet, watched
 from malleable.cli.terminal import adder, duration, interrupts_heard, size, warnings_as_notes
 from malleable.files.writing import check_targets
@@ -48,18 +48,6 @@ from malleable.view.text import counted, plain
 _NO_READER = 128 + signal.SIGPIPE  # exit status
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _FEW = 10  # failed tasks that the table at the end lists
-# arguments that are settings of the job
-_OF_JOB = [
-    "job",
-    "retries",
-    "timeout",
-    "weight",
-    "deadline",
-    "min_slots",
-    "max_slots",
-    "backups",
-    "seconds",
-]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -132,19 +120,22 @@ def job_arguments(parser: argparse.ArgumentParser, since: str) -> argparse._Argu
     """Settings of the job of ``--job``; its deadline counts ``since`` a moment."""
     job = parser.add_argument_group("of the one job")
     add = adder(job)
-    add("--retries N", "how often a failed task is tried again (default: 0)", int)
-    add("--timeout S", "end a task after this time, as 90s or 10m (default: none)", duration)
-    add("--weight W", "weight in the objective (default: 1)", float)
-    add("--deadline S", f"{since} (default: none)", duration)
-    add("--min-slots N", "guaranteed slots (default: 0)", int)
-    add("--max-slots N", "the most slots (default: any)", int)
-    add("--seconds S", "how long a task takes, if you know it (default: learnt)", duration)
+    settings = [
+        add("--retries N", "how often a failed task is tried again (default: 0)", int),
+        add("--timeout S", "end a task after this time, as 90s or 10m (default: none)", duration),
+        add("--weight W", "weight in the objective (default: 1)", float),
+        add("--deadline S", f"{since} (default: none)", duration),
+        add("--min-slots N", "guaranteed slots (default: 0)", int),
+        add("--max-slots N", "the most slots (default: any)", int),
+        add("--seconds S", "how long a task takes, if you know it (default: learnt)", duration),
+    ]
+    parser.set_defaults(settings=["job", "backups", *settings])
     return job
 
 
 def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     """Tables of jobs, as a file has them, and the folder that names of files are relative to."""
-    given = {key: getattr(asked, key, None) for key in _OF_JOB}
+    given = {key: getattr(asked, key, None) for key in asked.settings}
     of_job = {key: value for key, value in given.items() if value is not None}
     is_file = names_file(asked)
     if is_file and asked.file.endswith(".toml"):
@@ -338,7 +329,7 @@ def _go_on(asked: argparse.Namespace, things: Resources, outputs: Outputs) -> in
 
 
 def _options(asked: argparse.Namespace) -> dict[str, Any]:
-    guard = Guard(lambda text: note(text, grave=True))
+    guard = Guard(partial(note, grave=True))
     return {"guard": guard, "keep": asked.keep, "reads": asked.output == "stream"}
 
 
@@ -349,18 +340,13 @@ def _show_plan(
     asked: argparse.Namespace,
     outputs: Outputs,
 ) -> int:
-    journal = asked.journal
     place = {job.name: row for row, job in enumerate(jobs)}
-    known = Journal(journal, write=False) if Path(journal).exists() else None
-    with known or nullcontext():
-        guard = Guard(lambda text: note(text, grave=True))
-        history = known and guard("the history of programs", known.history)
     coming = {}
     for row, job in enumerate(jobs):
         after = [place[name] for name in job.after]
         if len(job):
             coming[row] = work_of(job, after), [p for p in after if len(jobs[p])]
-    decider = _decider(slots, how, asked.holds, history=history)
+    decider = _decider(slots, how, asked.holds, history=history_of(asked.journal))
     found = decider.expected(coming, 0.0)
     expected = [
         found.get(row, ExpectedEnd(row, at=0.0, early=0.0, late=0.0)) for row in range(len(jobs))
@@ -390,31 +376,29 @@ def _progress(
     # Views of the run: a line that moves, failures, output, a log; yields what the loop calls.
     screen = run_screen.Screen(watched(sys.stderr))
     line = run_screen.ProgressLine(screen)
-    with ExitStack() as views:
-        streams = asked.output == "stream"
-        failing = run_screen.FailureTeller(screen.above, not streams)
-        begun.tell_failure = failing
-        say = lambda text: quiet() or screen.above([f"malleable: {text}"])  # noqa: E731
-        begun.tell_shortage = say
-        if streams:
-            shown = run_screen.Shown(begun.jobs, begun.folders, screen, asked.keep_order)
-            views.callback(wanted, shown.rest)
-            begun.hearers["the output of tasks"] = partial(wanted, shown)
-        if asked.joblog:
-            log = run_screen.JobLog(asked.joblog, begun.jobs, begun.folders)
-            views.callback(wanted, log.close)
-            begun.hearers["the log of tasks"] = partial(wanted, log)
+    streams = asked.output == "stream"
+    failing = run_screen.FailureTeller(screen.above, not streams)
+    begun.tell_failure = failing
+    begun.tell_shortage = lambda text: quiet() or screen.above([f"malleable: {text}"])
+    ends: list[Callable[[], object]] = [failing.flush]
+    if streams:
+        shown = run_screen.Shown(begun.jobs, begun.folders, screen, asked.keep_order)
+        ends.append(partial(wanted, shown.rest))
+        begun.hearers["the output of tasks"] = partial(wanted, shown)
+    if asked.joblog:
+        log = run_screen.JobLog(asked.joblog, begun.jobs, begun.folders)
+        ends.append(partial(wanted, log.close))
+        begun.hearers["the log of tasks"] = partial(wanted, log)
 
-        def told(progress: Ledger) -> None:
-            failing.flush()
-            line(progress)
+    def told(progress: Ledger) -> None:
+        failing.flush()
+        line(progress)
 
-        try:
-            yield told
-        finally:
-            begun.guard("the view of the run", failing.flush)
-            begun.guard("the view of the run", views.close)
-            begun.guard("the view of the run", screen.close)
+    try:
+        yield told
+    finally:
+        for end in (*ends, screen.close):
+            begun.guard("the view of the run", end)
 
 
 def _engine(name: str | None, slots: int) -> Engine:

@@ -7,12 +7,15 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.streams import note
 from malleable.cli.terminal import adder
 from malleable.live.failures import failures
+from malleable.live.guard import Guard
 from malleable.live.journal import Journal
 from malleable.live.journal_rows import NOTHING_STARTS
 from malleable.live.slurm.commands import Slurm
@@ -22,6 +25,14 @@ from malleable.view import live as live_view
 
 _SINGLE = 30  # up to this many failures are shown one by one
 JOURNAL = ".malleable/journal.sqlite"
+
+
+def history_of(path: str) -> dict[str, Any] | None:
+    """What runs in a journal have learnt of programs; None: nothing, or there is no journal."""
+    if not Path(path).exists():
+        return None
+    with Journal(path, write=False) as journal:
+        return Guard(partial(note, grave=True))("the history of programs", journal.history)
 
 
 def journal_arguments(parser: argparse.ArgumentParser) -> None:

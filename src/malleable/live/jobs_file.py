@@ -411,13 +411,10 @@ def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
     """Jobs of any run as its journal describes them, without their tasks."""
     jobs = []
     for row in rows:
-        settings = {
-            key: each for key, each in row.described.items() if key in _CHECKS and each is not None
-        }
-        checked = checked_settings(settings, tuple(_CHECKS))
-        name = row.described["name"]
-        held = row.described.get(_HELD, "")
-        jobs.append(Job(name, values=range(row.tasks), held=held, **checked))
+        own = row.described
+        given = {key: own[key] for key in _CHECKS if own.get(key) is not None}
+        settings = {"held": own.get(_HELD, ""), **checked_settings(given, list(_CHECKS))}
+        jobs.append(Job(own["name"], values=range(row.tasks), **settings))
     return jobs
 
 

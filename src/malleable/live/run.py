@@ -91,8 +91,8 @@ class CommandRun:
         self._made: dict[tuple[int, int], int] = {}  # attempts of earlier sessions, by task
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.guard = guard or Guard()
-        self.tell_failure: Callable[[Failure], object] | None = None
-        self.tell_shortage: Callable[[str], object] | None = None  # called once
+        self.tell_failure: Callable[[Failure], object] = lambda failure: None
+        self.tell_shortage: Callable[[str], object] = lambda text: None  # called once
         # Called for each task that has ended or (with None) never starts or ended in an earlier session; by
         # name of the purpose.
         self.hearers: dict[str, Callable[[int, int, Event | None], object]] = {}
@@ -268,33 +268,26 @@ class CommandRun:
         return None
 
     def _short(self, why: str) -> None:
-        tell, self.tell_shortage = self.tell_shortage, None
-        if tell:
-            text = f"no room to start a task ({why}): fewer tasks run at once, and the others are tried again"
-            self.guard("the view of the run", lambda: tell(text))
+        tell, self.tell_shortage = self.tell_shortage, lambda text: None
+        text = f"no room to start a task ({why}): fewer tasks run at once, and the others are tried again"
+        self.guard("the view of the run", lambda: tell(text))
+
+    def _show(self, made: Callable[[], Failure]) -> None:
+        self.guard("the view of the run", lambda: self.tell_failure(made()))
 
     def _tell_failure(self, row: int, number: int, event: Event) -> None:
-        tell = self.tell_failure
-        if not tell or self._works[row].cancelled:
-            return
         of_task = row, number, event.attempt, event.status, math.nan, event.seconds
         last = Attempt(*of_task, how=event.how, why=event.text)
-        self.guard(
-            "the view of the run",
-            lambda: tell(failure(self.jobs[row], last, last.attempt + 1, self.folders[row])),
-        )
+        if not self._works[row].cancelled:
+            self._show(lambda: failure(self.jobs[row], last, last.attempt + 1, self.folders[row]))
 
     def _skipped(self, row: int, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._tell(row, number, None)
-        tell, job = self.tell_failure, self.jobs[row]
-        if tell and numbers and self._works[row].ways["skipped"]:
-            bad = [
-                self.jobs[parent].name
-                for parent in self._works[row].after
-                if self._works[parent].failed
-            ]
-            self.guard("the view of the run", lambda: tell(skipped(job, len(numbers), bad)))
+        job, work = self.jobs[row], self._works[row]
+        if numbers and work.ways["skipped"]:
+            bad = [self.jobs[parent].name for parent in work.after if self._works[parent].failed]
+            self._show(lambda: skipped(job, len(numbers), bad))
 
     def change(self, row: int, settings: Mapping[str, Any]) -> None:
         """Change settings of a job, also for later sessions; None: not set."""

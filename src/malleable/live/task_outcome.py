@@ -68,16 +68,12 @@ def _last(attempts: Sequence[Attempt]) -> Attempt:
 
 
 def _groups(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
-    found: list[list[Attempt]] = []
-    of: dict[int | None, list[Attempt]] = {}
+    found: dict[int, list[Attempt]] = {}  # by the first attempt of a group
+    first: dict[int | None, int] = {}  # by attempt
     for each in attempts:
-        group = of.get(each.backup_of)
-        if group is None:
-            group = []
-            found.append(group)
-        group.append(each)
-        of[each.attempt] = group
-    return found
+        first[each.attempt] = first.get(each.backup_of, each.attempt)
+        found.setdefault(first[each.attempt], []).append(each)
+    return list(found.values())
 
 
 def _end(attempt: Attempt) -> float:

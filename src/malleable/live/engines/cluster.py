@@ -94,19 +94,14 @@ class Cluster:
         raise NotImplementedError
 
     def poll(self, seconds: float) -> list[Event]:
-        until = time.monotonic() + seconds
-        slots, waits, found = self.slots, self.waits, self._look()
-        while not found and not self.broken and (self.slots, self.waits) == (slots, waits):
-            for said in heard(self._said, min(LOOK, until - time.monotonic())):
-                if said is None:
-                    return found  # the loop was woken
+        found: list[Event] = []
+        for said in heard(self._said, min(LOOK, seconds)):
+            if said is not None:  # the loop was woken
                 found += [said] if isinstance(said, Event) else self._heard(said)
-            if time.monotonic() >= until:
-                break
-            found += self._look()
+        self._look()
         return found
 
-    def _look(self) -> list[Event]:
+    def _look(self) -> None:
         # Asks the cluster for its state: sets ``slots``, ``waits`` and ``broken``.
         missing = self._missing()
         if not missing:
@@ -114,7 +109,6 @@ class Cluster:
         # Workers that are missing only for a moment are not reported.
         if not missing or self.waits or time.monotonic() - self._well >= PATIENCE:
             self.waits = missing
-        return []
 
     def _missing(self) -> str:
         # Why nothing can run now, such as missing workers; empty: nothing is missing.

@@ -117,7 +117,7 @@ class Dask(Cluster):
     def _give_up(self, bundle: str) -> None:
         self._futures.pop(bundle).release()
 
-    def _look(self) -> list[Event]:
+    def _look(self) -> None:
         client = self._client
         if client.status in ("closing", "closed"):
             self._break(f"the client is {client.status}")
@@ -127,7 +127,7 @@ class Dask(Cluster):
             self._looking = True
             self._listen()
             client.loop.add_callback(self._count_threads)
-        return super()._look()
+        super()._look()
 
     async def _count_threads(self) -> None:
         with suppress(OSError, AttributeError):  # the client notices, too, and connects again

@@ -137,10 +137,8 @@ class HyperQueue(Workers[_Pilot]):
             self._client = self._library.Client(self.server)
         except Exception as error:
             self._end_server()
-            told = str(error).partition("\n")[0]
-            raise OSError(
-                f"server = {self.server!r}: no HyperQueue server answers: {told}"
-            ) from None
+            told = f"no HyperQueue server answers: {_first_line(error)}"
+            raise OSError(f"server = {self.server!r}: {told}") from None
         super().__init__(slots, 2.0 * _GRAIN)
         local = server is None and host is None
         self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())

@@ -116,13 +116,13 @@ class Ray(Cluster):
         with suppress(Exception):
             self._ray.cancel(bundle, force=False)
 
-    def _look(self) -> list[Event]:
+    def _look(self) -> None:
         if time.monotonic() - self._looked >= LOOK:
             try:
                 self._count_slots()
             except OSError as error:
                 self._break(str(error))
-        return super()._look()
+        super()._look()
 
     def _missing(self) -> str:
         return "" if self._there > 0 else f"no node of Ray has {self._amount:g} {self._resource}"

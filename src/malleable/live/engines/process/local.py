@@ -66,17 +66,10 @@ class Local:
         self._unsent = bytearray()
         self._token = secrets.token_hex(8)  # in the environment of all processes that it starts
         with theirs:
-            words = [
-                sys.executable,
-                "-I",
-                "-S",
-                str(Path(supervisor.__file__)),
-                str(theirs.fileno()),
-            ]
-            words += [str(self._all), self._token]
+            program = [sys.executable, "-I", "-S", str(Path(supervisor.__file__))]
             # in its own session, so that only the loop gets Ctrl-C
             self._process = subprocess.Popen(
-                words,
+                [*program, str(theirs.fileno()), str(self._all), self._token],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
