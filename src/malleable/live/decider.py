@@ -82,7 +82,7 @@ class SchedulerDecider:
         self._window = 0, 0.0, -math.inf  # both at the window's start, and its time
         self.guard = Guard()
         self._counted = counted
-        self._capacity = self._free = dict(capacity)
+        self.capacity = self._free = dict(capacity)
         self.behind = False
         self._works: dict[int, JobState] = {}  # by row: jobs that the scheduler has
         self._limited: set[int] = set()  # of these, jobs whose tasks need resources
@@ -116,11 +116,10 @@ class SchedulerDecider:
 
     def came(self, rows: Sequence[int], works: Sequence[JobState], now: float) -> None:
         """Jobs may run from now on; jobs of a flow once the jobs that they are after have ended."""
-        self._works |= zip(rows, works, strict=True)
-        self._limited |= {row for row, work in zip(rows, works, strict=True) if work.needs}
-        self._first |= {
-            row: (work.done, work.failed) for row, work in zip(rows, works, strict=True)
-        }
+        new = dict(zip(rows, works, strict=True))
+        self._works |= new
+        self._limited |= {row for row, work in new.items() if work.needs}
+        self._first |= {row: (work.done, work.failed) for row, work in new.items()}
         waits = [[row for row in work.after if work.flow and row in self._works] for work in works]
         numbers = self._add(self._scheduler, rows, works, waits, now)
         self._id_of |= zip(rows, numbers, strict=True)
@@ -195,12 +194,8 @@ class SchedulerDecider:
         self._most.pop(row, None)
         self.changed(row)
 
-    @property
-    def capacity(self) -> Mapping[str, float]:
-        return self._capacity
-
     def _free_capacity(self) -> dict[str, float]:
-        free = dict(self._capacity)
+        free = dict(self.capacity)
         for work in (self._works[row] for row in self._limited):
             for name in work.needs.keys() & free.keys():
                 free[name] -= (work.running + work.beside) * work.needs[name]
@@ -352,8 +347,7 @@ class SchedulerDecider:
         # The capacity without what running tasks of this job hold.
         needs = work.needs
         return {
-            name: all_ - work.running * needs.get(name, 0.0)
-            for name, all_ in self._capacity.items()
+            name: all_ - work.running * needs.get(name, 0.0) for name, all_ in self.capacity.items()
         }
 
     def _trial(
@@ -394,7 +388,7 @@ class SchedulerDecider:
         rows = list(coming)
         works = [work for work, _ in coming.values()]
         waits = [list(parents) for _, parents in coming.values()]
-        most = [max(1, self._limit(work, self._capacity)) for work in works]
+        most = [max(1, self._limit(work, self.capacity)) for work in works]
         numbers = self._add(scheduler, rows, works, waits, now, max_slots=most)
         paused = [number for number, work in zip(numbers, works, strict=True) if work.paused]
         scheduler.update(paused, max_slots=[0] * len(paused), now=now)

@@ -39,7 +39,7 @@ _SHORT = 1.0  # seconds that a pilot rests whose machine had no room for a comma
 _STAY = 20.0  # approximate seconds that a process keeps its slot while there is work
 _LEAVE = 1.0  # seconds that processes which are not needed any more have to connect
 _IDLE = 0.2  # seconds that a process waits for more work
-_STARTS = 20.0  # seconds within which a server must start, and a process must identify itself
+_STARTS = 20.0  # seconds within which a server must start, or end
 _OPEN = (
     "the HyperQueue server that is started here asks for no password: anyone who can reach this machine's ports"
     " can run commands as you. If others can reach them, use hq server start (hq is part of HyperQueue's"
@@ -174,16 +174,17 @@ class HyperQueue(Workers[_Pilot]):
             self._own.stdout.close()
 
     def _accept(self) -> None:
-        connection, _ = self._listener.accept()
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.setblocking(False)
-        found = bytearray()
-        self._listen(connection, lambda mask: self._greet(connection, found))
+        with contextlib.suppress(OSError):  # it has gone meanwhile
+            connection, _ = self._listener.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setblocking(False)
+            found = bytearray()
+            self._listen(connection, lambda mask: self._greet(connection, found))
 
     def _greet(self, connection: socket.socket, found: bytearray) -> None:
         # A process that has connected shows who it is.
         data = b""
-        with contextlib.suppress(ConnectionResetError):
+        with contextlib.suppress(OSError):
             data = connection.recv(pilot.HALF - len(found))
         found += data
         if data and len(found) < pilot.HALF:
@@ -295,6 +296,8 @@ class HyperQueue(Workers[_Pilot]):
     def _hear(self, each: _Pilot) -> None:
         try:
             data = pilot.heard(each.socket)
+        except BlockingIOError:
+            return
         except (OSError, EOFError):
             self._over(each)
             return
@@ -369,7 +372,6 @@ class HyperQueue(Workers[_Pilot]):
                 break
             self.poll(0.02)
         self._close_files()
-        self._listener.close()
         self._coming.clear()
         self._client = None
         self._end_server()

@@ -108,8 +108,7 @@ class Workers(Generic[Own]):
     def _send(self, to: Own) -> None:
         # Send what the socket takes now: a worker may wait to be read before it reads.
         had = bool(to.unsent)
-        # Full, or dead, which is noticed elsewhere.
-        with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+        with suppress(OSError):  # full, or dead, which is noticed elsewhere
             while to.unsent:
                 with memoryview(to.unsent) as rest:
                     count = to.socket.send(rest[:READ])
@@ -170,8 +169,8 @@ class Workers(Generic[Own]):
         self.broken = self.broken or why
 
     def _close_files(self) -> None:
-        files: list[Any] = [*self._workers.values(), self._woken, self._wakes, self._selector]
-        for own in files:
+        heard: list[Any] = [found.fileobj for found in self._selector.get_map().values()]
+        for own in (*self._workers.values(), *heard, self._wakes, self._selector):
             own.close()
         self._workers.clear()
         self._idle.clear()
