@@ -21,8 +21,8 @@ _OF_TASK = 0.0625  # part of a task's mean or running time after which to look a
 
 
 class RunningAttempt(NamedTuple):
-    """An attempt that was handed over: since when, in which bundle, and whether its slot had been free only
-    for the time that it takes to hand something over."""
+    """An attempt that was handed over: since when, in which bundle, and whether its slot had been free only for
+    the time that it takes to hand something over. A backup task has the bundle of the attempt beside it."""
 
     row: int  # of the job
     number: int  # of the task

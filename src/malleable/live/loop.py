@@ -230,7 +230,7 @@ class Loop(Ledger):
 
     def _beside(self, key: str) -> list[Task]:
         # A backup task beside this attempt; none if the task is not wanted any more.
-        row, number, attempt, *_ = self._running[key]
+        row, number, attempt, _, bundle, *_ = self._running[key]
         work = self.jobs[row]
         tries = self._tries.setdefault((row, number), _Tries())
         tries.made = max(tries.made, attempt + 1)
@@ -240,8 +240,7 @@ class Loop(Ledger):
         if made.call is None:
             made.environment = {**made.environment, "MALLEABLE_BACKUP_OF": str(attempt)}
         self._bundle += 1
-        began = row, number, tries.made, self.now, self._bundle
-        running = RunningAttempt(*began, backup_of=attempt)
+        running = RunningAttempt(row, number, tries.made, self.now, bundle, backup_of=attempt)
         made.key, made.bundle = f"{row}.{number}.{tries.made}", self._bundle
         self._take(made, work)
         tries.made += 1
@@ -304,7 +303,10 @@ class Loop(Ledger):
             tasks.append(made)
         if tasks:
             queued = len(self._slots_held) - self.engine.slots
-            self._hold(self._bundle, work, now + max(0, queued) / max(self._pace, 1e-9), len(tasks))
+            since = now + max(0, queued) / max(self._pace, 1e-9)
+            self._slots_held[self._bundle] = len(tasks), since
+            work.running += 1
+            work.since += since
         return tasks
 
     def _take(self, made: Task, work: JobState) -> None:
@@ -314,11 +316,6 @@ class Loop(Ledger):
             made.environment = {**made.environment, **held}
             if self.engine.abilities.calls == "pickled":
                 made.call = packed_holding(held, made.call)
-
-    def _hold(self, bundle: int, work: JobState, since: float, tasks: int = 1) -> None:
-        self._slots_held[bundle] = tasks, since
-        work.running += 1
-        work.since += since
 
     def _let_go(self, bundle: int, work: JobState) -> bool:
         # A task of a bundle has ended; returns whether its slot is free.
@@ -419,17 +416,10 @@ class Loop(Ledger):
         # One of two attempts has ended well; end the other. Returns when the older one began.
         other = self._backups.other(event.key)
         won = event.key in self._backups.running
-        first = self._running[other]
         self._backups.part(event.key)
         self._end_in_vain([other])
-        if not won:
-            return running.since
-        # The slot of the backup task is free now; that of the older attempt once that has ended.
-        work = self.jobs[running.row]
-        work.sums.backups_won += 1
-        self._hold(running.bundle, work, running.since)
-        self._let_go(first.bundle, work)
-        return first.since
+        self.jobs[running.row].sums.backups_won += won
+        return self._running[other].since if won else running.since
 
     def _ended_beside(self, running: RunningAttempt, event: Event) -> None:
         # An attempt was ended as not needed, or failed while the other attempt goes on.
@@ -438,11 +428,7 @@ class Loop(Ledger):
         if self._backups.dying.pop(event.key, None):
             how = IN_VAIN
         else:
-            backup = event.key in self._backups.running
-            other = self._running[self._backups.part(event.key)]
-            if not backup:  # the slot of the remaining backup task becomes its task's
-                self._hold(other.bundle, work, other.since)
-                self._let_go(running.bundle, work)
+            self._backups.part(event.key)
         self._count_beside(running.row, -1)
         if event.kind == "returned":
             return
