@@ -141,23 +141,16 @@ class SchedulerDecider:
             more["parents"] = [
                 [self._id_of[row] for row in own if row in self._id_of] for own in waits
             ]
-        table = self._table(
-            works,
-            now,
-            after=[[place[row] for row in own if row in place] for own in waits],
-            flow=[work.flow or f"alone {k}" for k, work in enumerate(works)],
-        )
-        numbers: list[int] = scheduler.add(table, now, **more).tolist()
-        return numbers
-
-    def _table(self, works: Sequence[JobState], now: float, **more: Any) -> ClusterJobs:
-        return ClusterJobs(
+        table = ClusterJobs(
             [self._waiting(work) for work in works],
             [max(work.seconds, _LEAST) if work.seconds else 0.0 for work in works],
             arrival=np.fmin([work.arrival for work in works], now),
+            after=[[place[row] for row in own if row in place] for own in waits],
+            flow=[work.flow or f"alone {k}" for k, work in enumerate(works)],
             **attributes(works, "weight", "deadline", "user", "program"),
-            **more,
         )
+        numbers: list[int] = scheduler.add(table, now, **more).tolist()
+        return numbers
 
     def gone(self, row: int, now: float) -> None:
         # A job has ended.
