@@ -72,10 +72,8 @@ def function(name: str) -> Any:
     capsule = _core.__pyx_capi__.get(name)
     if capsule is None:
         raise ValueError(f"name = {name!r}: malleable.h has no such function")
-    get_name, get_pointer = (
-        ctypes.pythonapi.PyCapsule_GetName,
-        ctypes.pythonapi.PyCapsule_GetPointer,
-    )
+    api = ctypes.pythonapi
+    get_name, get_pointer = api.PyCapsule_GetName, api.PyCapsule_GetPointer
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     text = get_name(capsule)
@@ -104,8 +102,6 @@ def record(name: str) -> np.dtype[np.void]:
     fields = []
     for line in re.sub(r"/\*.*?\*/", "", found[1], flags=re.S).split(";"):
         if words := line.replace("*", " * ").split():
-            code = (
-                {"double": "f8", "int64_t": "i8"}.get(words[0], "u8") if "*" not in words else "u8"
-            )
-            fields.append((words[-1], code))
+            kind = "" if "*" in words else words[0]
+            fields.append((words[-1], {"double": "f8", "int64_t": "i8"}.get(kind, "u8")))
     return np.dtype(fields)

@@ -260,6 +260,13 @@ class PlannedEpoch(BaseEpoch):
         if self._penalty is not None:
             self._core.set_penalty(self._penalty.address)
 
+    def _told(
+        self, codes: npt.NDArray[np.uint8], now: float, paid: Floats
+    ) -> tuple[Objective, dict[str, Any]]:
+        # The objective of a plan by the kinds of its rows (none: the epoch's), and the plan's attributes.
+        goal = Objective.of_codes(self._goal.aggregate, codes) if len(codes) else self._goal
+        return goal, {"capacity": self.slots, "policy": self._policy, "now": now, "penalty": paid}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._tell_penalty()

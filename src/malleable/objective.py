@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.arrays import check_length
 from malleable.checkpoints import by_value
 from malleable.display import counted
 from malleable.files.advice import library
@@ -145,10 +146,8 @@ def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objec
         parsed = [_parse_one(text) for text in objective]
     except TypeError:
         raise ValueError(f"objective = {objective!r}: expected text or one text per job") from None
-    if count is not None and len(parsed) != count:
-        raise ValueError(
-            f"objective has {counted(len(parsed), 'entry')} but there are {counted(count, 'job')}"
-        )
+    if count is not None:
+        check_length("objective", parsed, count)
     aggregates = {aggregate for aggregate, _ in parsed} or {"sum"}
     if len(aggregates) > 1:
         raise ValueError("objective: sum and max cannot be mixed in one call")
@@ -202,11 +201,10 @@ class Penalty:
     def __hash__(self) -> int:
         return hash(id(self.function))
 
-    def __copy__(self) -> Penalty:
+    def __deepcopy__(self, memo: object = None) -> Penalty:
         return self
 
-    def __deepcopy__(self, memo: object) -> Penalty:
-        return self
+    __copy__ = __deepcopy__
 
     def __reduce__(self) -> tuple[Any, tuple[Any, Any]]:
         # the Python function of a CFunc

@@ -139,21 +139,16 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
     write_file(path, csv_text({k: v.tolist() for k, v in records.items()}), force)
 
 
-def renamed(part: SimulationResult, old: str, new: str) -> SimulationResult:
-    # another name for the policy
-    def key(name: Any) -> Any:
-        return new if name == old else (new, *name[1:]) if isinstance(name, tuple) else name
-
+def renamed(part: SimulationResult, name: str) -> SimulationResult:
+    """A result of one policy under another name."""
     changed: dict[str, Any] = {}
-    for field in _TABLES:
-        columns = getattr(part, field)
-        if columns is not None:
-            names = np.full(len(columns["policy"]), new)
-            changed[field] = {**columns, "policy": names}
-    for field in _BY_POLICY:
+    for field in (*_TABLES, *_BY_POLICY):
         own = getattr(part, field)
-        if own is not None:
-            changed[field] = {key(name): value for name, value in own.items()}
+        if own is not None and field in _TABLES:
+            changed[field] = {**own, "policy": np.full(len(own["policy"]), name)}
+        elif own is not None:
+            named = [(name, *key[1:]) if isinstance(key, tuple) else name for key in own]
+            changed[field] = dict(zip(named, own.values(), strict=True))
     return replace(part, **changed)
 
 

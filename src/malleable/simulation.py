@@ -127,7 +127,7 @@ def simulate(
     for name in names:
         base, own = own_options(name)
         part = run(jobs, base, **{"rng": seed, "estimates": estimates, **options, **own})
-        parts.append(renamed(part, base, name) if own else part)
+        parts.append(renamed(part, name) if own else part)
         if not part.complete:
             break
     return merged(parts)

@@ -18,7 +18,7 @@ from malleable.epoch import AssessedDecision, PlannedEpoch, rule_line
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, flat_sla, speedup_columns
-from malleable.objective import Objective, PenaltyLike
+from malleable.objective import PenaltyLike
 from malleable.policies import FlowPolicy, ObjectiveName
 from malleable.traces.job_table import table_of
 from malleable.validation import WEIGHT, check_amount, check_count, check_slots, check_time
@@ -314,11 +314,8 @@ class FlowEpoch(PlannedEpoch):
         began = time.perf_counter()
         result, table, ids, job_names, codes, paid = self._core.plan(version)
         took = time.perf_counter() - began
-        goal = self._goal
-        if len(codes):
-            goal = Objective.of_codes(goal.aggregate, codes)
+        goal, told = self._told(codes, now, paid)
         flows = Flows.of_core(table, ids, job_names)
-        told = {"capacity": self.slots, "policy": self._policy, "now": now, "penalty": paid}
         plan = FlowPlan(result, goal, took, flows=flows, **told)
         if not self._guaranteed:
             plan.guarantee = None

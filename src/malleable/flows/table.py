@@ -270,32 +270,31 @@ def _flow_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
 
 def _rows_of(
     jobs: Sequence[Sequence[Job]], names: Sequence[str]
-) -> tuple[dict[str, list[Any]], list[str]]:
+) -> tuple[dict[str, Any], list[str]]:
     # Columns of the jobs of all flows, and their names within the flows.
-    columns: dict[str, list[Any]] = {
-        field: [] for field in ("job_offset", "work", "max_slots", "parent_offset", "parent")
-    }
+    flat: list[Job] = []
     local: list[str] = []
-    speedups: list[Any] = []
-    for flow, rows in enumerate(jobs):
-        where = f"flow {names[flow]!r}: "
-        columns["job_offset"].append(len(local))
+    parents: list[list[int]] = []
+    for flow, rows in zip(names, jobs, strict=True):
+        where = f"flow {flow!r}: "
         own = [_job_name(where, k, row) for k, row in enumerate(rows)]
         unique("name", own, where)
-        row_of = {text: len(local) + k for k, text in enumerate(own)}
+        row_of = {text: len(flat) + k for k, text in enumerate(own)}
         for text, row in zip(own, rows, strict=True):
-            columns["parent_offset"].append(len(columns["parent"]))
-            columns["parent"] += _parents(f"{where}job {text!r}: ", row, row_of)
-            most = row.get("max_slots")
-            columns["max_slots"].append(ALL_SLOTS if most is None else most)
-            columns["work"].append(row["work"])
-            speedups.append(row.get("speedup"))
+            parents.append(_parents(f"{where}job {text!r}: ", row, row_of))
+        flat += rows
         local += own
-    columns["job_offset"].append(len(local))
-    columns["parent_offset"].append(len(columns["parent"]))
-    if any(each is not None for each in speedups):
-        columns |= speedup_columns(speedups, len(speedups))
-    return columns, local
+    most = [row.get("max_slots") for row in flat]
+    speedups = [row.get("speedup") for row in flat]
+    columns = {
+        "job_offset": np.cumsum([0, *map(len, jobs)]),
+        "work": [row["work"] for row in flat],
+        "max_slots": [ALL_SLOTS if each is None else each for each in most],
+        "parent_offset": np.cumsum([0, *map(len, parents)]),
+        "parent": list(itertools.chain.from_iterable(parents)),
+    }
+    given = any(each is not None for each in speedups)
+    return columns | (speedup_columns(speedups, len(flat)) if given else {}), local
 
 
 def _parents(where: str, job: Job, row_of: Mapping[str, int]) -> list[int]:

@@ -17,7 +17,6 @@ from malleable.display import counted, view
 from malleable.epoch import AssessedDecision, PlannedEpoch, rule_line
 from malleable.jobs.plan import Plan
 from malleable.jobs.table import (
-    CHANGES,
     Jobs,
     SlaSteps,
     are_unknown,
@@ -25,7 +24,7 @@ from malleable.jobs.table import (
     flat_sla,
     speedup_columns,
 )
-from malleable.objective import Objective, PenaltyLike
+from malleable.objective import PenaltyLike
 from malleable.policies import JobPolicy, ObjectiveName
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.job_table import table_of
@@ -336,8 +335,8 @@ class Epoch(PlannedEpoch):
         restart, restart_grow, restart_shrink, restart_slot : optional
             As in `malleable.Jobs`. Jobs that have a program take no ``speedup``.
         """
-        told = locals()
-        columns = {name: told[name] for name in CHANGES if told[name] is not None}
+        told = arguments(locals(), "ids", "sla", "speedup")
+        columns = {name: values for name, values in told.items() if values is not None}
         if sla is not None or speedup is not None:
             ids = ids_of(ids)
             steps = {} if sla is None else flat_sla(sla, len(ids), "ids")
@@ -381,15 +380,7 @@ class Epoch(PlannedEpoch):
         took = time.perf_counter() - began
         table, codes = self._core.planned(decision._version)
         jobs = Jobs.of_core(table, decision.ids.copy())
-        goal = self._goal
-        if len(codes) > 1 or codes[0] != goal.kinds[0]:
-            goal = Objective.of_codes(goal.aggregate, codes)
-        told = {
-            "capacity": self.slots,
-            "policy": self._policy,
-            "now": decision.now,
-            "penalty": paid,
-        }
+        goal, told = self._told(codes, decision.now, paid)
         how = {"min_mode": self._min_mode, "period": self._core.period}
         how |= {"looped": self._core.looped, "live": True}
         return Plan(result, goal, took, jobs=jobs, **told, **how)

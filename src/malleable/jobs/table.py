@@ -141,8 +141,6 @@ RESTARTS = ("restart", "restart_grow", "restart_shrink", "restart_slot")
 
 _NUMBERS = ("work", "arrival", "min_slots", "max_slots", "weight", "deadline", "size")
 _MAY_LACK = ("preferred", *RESTARTS)
-CHANGES = ("work", "min_slots", "max_slots", "weight", "deadline", *RESTARTS)
-"""Columns of numbers that may change."""
 
 
 def number_columns(told: Mapping[str, Any]) -> dict[str, Any]:

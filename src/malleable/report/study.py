@@ -192,14 +192,11 @@ def _read(
 
 def stated(trace: Trace, given: Mapping[str, Any], converter: str = "tasks") -> list[str]:
     """What a converter of a trace assumes, each as ``name = value``."""
-    known = {
-        name: own
-        for name, own in {**trace.assumptions(converter), **given}.items()
-        if own is not None
-    }
+    known = {**trace.assumptions(converter), **given}
     return [
         f"{name} = {number(own) if isinstance(own, (int, float)) else own}"
         for name, own in known.items()
+        if own is not None
     ]
 
 
