@@ -161,13 +161,9 @@ def integers_of(
 
 
 # Columns of whole numbers, and the least that each may have.
-_LEAST = {"max_slots": 1, "task": -1, "node": -1} | dict.fromkeys(
-    (
-        *("min_slots", "preferred", "tasks", "maps", "reduces", "running", "phase", "count"),
-        *("min_map_slots", "min_reduce_slots"),
-    ),
-    0,
-)
+_LEAST = {"max_slots": 1, "task": -1, "node": -1}
+_LEAST |= dict.fromkeys(("min_slots", "preferred", "tasks", "maps", "reduces", "running"), 0)
+_LEAST |= dict.fromkeys(("phase", "count", "min_map_slots", "min_reduce_slots"), 0)
 
 
 def column_of(field: str, values: Any, count: int | None = None, beside: str = "") -> Any:

@@ -155,14 +155,9 @@ def goal_of(objective: ObjectiveLike, count: int | None = None) -> Objective:
 def _exponents(
     speedups: _Speedups, settings: Mapping[str, Any], jobs: int
 ) -> tuple[list[float], list[int]]:
-    common = settings.get("speedup", 1.0)
-    known: dict[int, tuple[float, int]] = {}
-    rows = []
-    for given in speedups if speedups is not None else (None,) * jobs:
-        own = common if given is None else given
-        if id(own) not in known:
-            known[id(own)] = _exponent(own)
-        rows.append(known[id(own)])
+    usual = _exponent(settings.get("speedup", 1.0))
+    every = (None,) * jobs if speedups is None else speedups
+    rows = [usual if own is None else _exponent(own) for own in every]
     return [p for p, _ in rows], [most for _, most in rows]
 
 
@@ -225,13 +220,11 @@ _USED: dict[str, tuple[str, Callable[[ClusterJobs, Mapping[str, Any]], Any]]] = 
 
 
 _QUEUES = ("fcfs", "easy", "easy-sjf", "easy-auto", "conservative")
-_NO_QUEUE = dict.fromkeys(
-    (
-        *("ageing", "at_least_one", "by_user", "delay", "effort", "hysteresis", "min_mode"),
-        *("pool_minimum", "replicas", "slow_start", "take_back"),
-    ),
-    "its jobs wait in a queue",
+_NOT_QUEUED = (
+    *("ageing", "at_least_one", "by_user", "delay", "effort", "hysteresis", "min_mode"),
+    *("pool_minimum", "replicas", "slow_start", "take_back"),
 )
+_NO_QUEUE = dict.fromkeys(_NOT_QUEUED, "its jobs wait in a queue")
 _BY_NODE = dict.fromkeys(("by_user", "delay"), "it has rules of its own for users and blocks")
 _UNUSED = dict.fromkeys(_QUEUES, _NO_QUEUE) | dict.fromkeys(
     ("adaptive", "adaptive-literal"), _BY_NODE

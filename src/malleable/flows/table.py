@@ -113,7 +113,7 @@ class Flows(CoreTable, _core.Flows):
         names = _flow_names(name, len(jobs))
         columns, local = _rows_of(jobs, names)
         terms = {"arrival": arrival, "weight": weight, "deadline": deadline, "size": size}
-        self._fill(names, local, columns | terms, sla)
+        self._fill(names, local, columns | terms | {"sla": sla})
 
     @classmethod
     def from_arrays(
@@ -153,19 +153,16 @@ class Flows(CoreTable, _core.Flows):
         }
         columns |= speedup_columns(speedup, np.size(work))
         terms = {"arrival": arrival, "weight": weight, "deadline": deadline, "size": size}
-        self._fill(names, local, columns | terms, sla)
+        self._fill(names, local, columns | terms | {"sla": sla})
         return self
 
     def _fill(
-        self,
-        names: tuple[str, ...],
-        local: Sequence[str] | None,
-        columns: dict[str, Any],
-        sla: Sequence[SlaSteps | None] | None,
+        self, names: tuple[str, ...], local: Sequence[str] | None, columns: dict[str, Any]
     ) -> None:
         self.dated = columns["arrival"] is not None
         if not self.dated:
             columns["arrival"] = 0.0
+        sla = columns.pop("sla")
         if sla is not None:
             columns |= flat_sla(sla, len(names), "jobs")
         try:
@@ -173,8 +170,7 @@ class Flows(CoreTable, _core.Flows):
                 columns = _converted(columns)
                 self._hold(columns)
         except ValueError as error:
-            offset = np.asarray(columns["job_offset"])
-            raise ValueError(_told(str(error), names, local, offset, columns)) from None
+            raise ValueError(_told(str(error), names, local, columns)) from None
         self.slots = None
         self._name(names, local)
 
@@ -319,14 +315,10 @@ def _converted(columns: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _told(
-    message: str,
-    names: Sequence[str],
-    local: Sequence[str] | None,
-    job_offset: Integers,
-    columns: dict[str, Any],
-) -> str:
+def _told(message: str, names: Sequence[str], local: Any, columns: dict[str, Any]) -> str:
     # An error of the core, with names of the flow and the job.
+    job_offset = np.asarray(columns["job_offset"])
+
     def found(row: int) -> tuple[str, str]:
         flow = int(np.searchsorted(job_offset, row, side="right")) - 1
         text = f"job{row - int(job_offset[flow])}" if local is None else local[row]

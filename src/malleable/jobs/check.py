@@ -3,7 +3,7 @@ of a schedule is an interval in which a job has the same slots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from malleable.arrays import Floats, Integers
 from malleable.display import counted
-from malleable.jobs.table import RESTARTS, Jobs
+from malleable.jobs.table import Jobs
 from malleable.policies import policy_of
 from malleable.schedule_pieces import Holdings, Mask, Pieces
 
@@ -102,20 +102,18 @@ def _by_rate(jobs: Jobs, pieces: Pieces, since: Floats) -> Floats:
 def _check_restarts(plan: Schedule, pieces: Pieces, since: Floats) -> None:
     # A piece with other slots than the job had before begins to work when its restart is over.
     jobs = plan.jobs
-    cost = {name: getattr(jobs, name) for name in RESTARTS}
     order = np.lexsort((pieces.start, pieces.job))
     job, start, slots = pieces.job[order], pieces.start[order], pieces.slots[order]
     follows = (job[1:] == job[:-1]) & (start[1:] == pieces.end[order][:-1])
     before = np.append(0, np.where(follows, slots[:-1], 0))
-    flat = {name: column[job] if len(column) else None for name, column in cost.items()}
 
     def told(name: str, otherwise: Any) -> Any:
-        return otherwise if flat[name] is None else flat[name]
+        column = getattr(jobs, name)
+        return column[job] if len(column) else otherwise
 
     either = told("restart", 0.0)
-    base = np.where(
-        slots > before, told("restart_grow", either), told("restart_shrink", either)
-    ) + told("restart_slot", 0.0) * np.abs(slots - before)
+    base = np.where(slots > before, told("restart_grow", either), told("restart_shrink", either))
+    base = base + told("restart_slot", 0.0) * np.abs(slots - before)
     base = np.where((slots == before) | (plan.live & (start <= plan.now)), 0.0, base)
     early = since[order] < start + base - 4 * np.spacing(np.abs(start + base))
     pieces.refuse(early, lambda at: f"works at {start[at]}, before its restart is over", job)
@@ -191,6 +189,15 @@ def check_schedule(plan: Schedule) -> None:
     pieces.check_capacity(plan.capacity)
     if plan.period > 0.0:
         _check_calls(plan, pieces)
+    minima = np.where(has_work & (starting | heeds), jobs.min_slots, 0)
+    _check_held(plan, minima, maxima, runs & (pieces.first > plan.now + blur), pieces)
+
+
+def _check_held(
+    plan: Schedule, minima: Integers, maxima: Integers, late: Mask, pieces: Pieces
+) -> None:
+    # No job is above its maximum, no gang below its size, no job below the minimum on which it started. A
+    # guarantee, scaled if it must be, holds from now until a job ends.
     held = pieces.held()
 
     def refuse(bad: Mask, what: str, than: Integers) -> None:
@@ -201,20 +208,6 @@ def check_schedule(plan: Schedule) -> None:
         )
 
     refuse((held.until > held.time) & (held.slots > maxima[held.job]), "its maximum is", maxima)
-    minima = np.where(has_work & (starting | heeds), jobs.min_slots, 0)
-    _check_minima(plan, minima, runs & (pieces.first > plan.now + blur), pieces, held, refuse)
-
-
-def _check_minima(
-    plan: Schedule,
-    minima: Integers,
-    late: Mask,
-    pieces: Pieces,
-    held: Holdings,
-    refuse: Callable[..., None],
-) -> None:
-    # No gang is below its size, no job below the minimum on which it started. A guarantee, scaled if it must
-    # be, holds from now until a job ends.
     far = 4 * np.spacing(np.abs(held.time)) + _SAME * np.abs(held.time - plan.now)
     real = held.until - held.time > far
     if plan.min_mode == "gang":

@@ -141,7 +141,7 @@ def run(
     seconds = time.perf_counter() - began
     start, completion = (np.empty(len(jobs)) for _ in range(2))
     start[order], completion[order] = loop.times()
-    summary = _summary(jobs, goal, count, start, completion, loop.totals())
+    summary = _summary(jobs, goal, count, (start, completion), loop.totals())
     if predictable is not None and own:
         ends = np.empty(len(jobs))
         ends[order] = loop.promised()
@@ -189,13 +189,9 @@ def _advance(
 
 
 def _summary(
-    jobs: Jobs,
-    goal: Objective,
-    slots: int,
-    start: Floats,
-    completion: Floats,
-    totals: dict[str, float],
+    jobs: Jobs, goal: Objective, slots: int, times: tuple[Floats, Floats], totals: Any
 ) -> dict[str, float]:
+    start, completion = times
     done = np.isfinite(completion)
     response = np.maximum(completion - jobs.arrival, 0.0)[done]
     size = jobs.size[done]

@@ -8,7 +8,7 @@ simulations come to the record; a *unit* is a job as the log has it."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,48 +65,43 @@ class Asked:
         The command that makes the page, which the page shows.
     """
 
-    policies: Sequence[str] | None = None
+    policies: Collection[str] | None = None
     recorded_policy: str | None = None
     quick: bool = False
     seed: int = 0
     workers: int = 1
     command: str = ""
 
+    @property
+    def subject(self) -> str:
+        """The policy that the page is about, unless its jobs are rigid."""
+        return "auto" if "auto" in (self.policies or ()) else [*(self.policies or ())][-1]
+
 
 def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict[str, Any]:
     """Simulate what the page needs, and collect its figures; ``complete`` is False after Ctrl-C. Raises as
     `malleable.simulate`."""
     usual = RIGID_POLICIES if _rigid(study) else POLICIES
-    policies = list(dict.fromkeys(asked.policies or usual))
-    if len(study.units) < 2:  # no order of one job is better than another
-        asked = replace(asked, quick=True)
-    subject = "auto" if "auto" in policies else policies[-1]
+    quick = asked.quick or len(study.units) < 2  # no order of one job is better than another
+    asked = replace(asked, policies=dict.fromkeys(asked.policies or usual), quick=quick)
     curve = not asked.quick and math.isfinite(study.load)
-    found, complete = runs.run_all(
-        _scenarios(study, asked, policies, subject, curve),
-        study.cluster,
-        seed=asked.seed,
-        workers=asked.workers,
-        progress=progress,
-    )
-    made = _Made(study, asked, subject, found, policies)
+    how: dict[str, Any] = {"seed": asked.seed, "workers": asked.workers, "progress": progress}
+    found, complete = runs.run_all(_scenarios(study, asked, curve), study.cluster, **how)
+    made = _Made(study, asked, found)
     told = made.head() | made.compared()
     told |= {"verdict": verdict(told), "complete": complete, "curve": made.curve(curve)}
-    series = {name: made.base[name].series for name in made.shown}
-    return plain(told | {"time": _over_time(study, made.schedules, series)})
+    return plain(told | {"time": _over_time(study, made.schedules, made.busy)})
 
 
 def _rigid(study: Study) -> bool:
     return bool((study.jobs.width > 1).any())
 
 
-def _scenarios(
-    study: Study, asked: Asked, policies: Sequence[str], subject: str, curve: bool
-) -> list[runs.Scenario]:
-    wanted = runs.base_scenarios(study, [*policies, *_compared(study, asked)])
+def _scenarios(study: Study, asked: Asked, curve: bool) -> list[runs.Scenario]:
+    wanted = runs.base_scenarios(study, [*(asked.policies or ()), *_compared(study, asked)])
     names = [each.policy for each in wanted]
     if curve:
-        chosen = _IN_CURVE if _rigid(study) else (subject, "fifo")
+        chosen = _IN_CURVE if _rigid(study) else (asked.subject, "fifo")
         in_curve = [name for name in names if is_fair(name) or name in chosen]
         wanted += runs.load_scenarios(study, in_curve, _loads(study))
     if not asked.quick and _rigid(study):
@@ -133,24 +128,20 @@ def _compared(study: Study, asked: Asked) -> list[str]:
 class _Made:
     """Sections of the page from what was ``found`` by simulations; `base` are those at today's load."""
 
-    def __init__(
-        self,
-        study: Study,
-        asked: Asked,
-        subject: str,
-        found: Mapping[runs.Key, runs.Found],
-        policies: Sequence[str],
-    ) -> None:
-        self.study, self.asked, self.subject, self.found = study, asked, subject, found
+    def __init__(self, study: Study, asked: Asked, found: Mapping[runs.Key, runs.Found]) -> None:
+        self.study, self.asked, self.subject, self.found = study, asked, asked.subject, found
         self.base = {key[1]: own for key, own in found.items() if key[0] == "base"}
         self.fair = best_fair({name: own.metrics for name, own in self.base.items()})
         self.trust = self._trust()
         self.ran = next((row["policy"] for row in self.trust["rows"]), None)
-        self.shown = self._shown(policies)
+        self.shown = self._shown(asked.policies or ())
         if _rigid(study) and self.shown:
             self.subject = self._best()
-        known = {name: self.base[name].schedule for name in self.shown} | {RECORDED: study.schedule}
+        known = {RECORDED: study.schedule} | {name: self.base[name].schedule for name in self.shown}
         self.schedules = {name: own for name, own in known.items() if own is not None}
+        self.busy = {name: _busy_slots(study, self.base[name].series) for name in self.shown}
+        if study.record is not None:
+            self.busy[RECORDED] = study.record.time, study.record.slots[:-1]
         self.baseline = self._baseline()
 
     def _baseline(self) -> str | None:
@@ -165,7 +156,7 @@ class _Made:
             return self.fair
         return next((name for name in self.shown if name != self.subject), None)
 
-    def _shown(self, policies: Sequence[str]) -> list[str]:
+    def _shown(self, policies: Collection[str]) -> list[str]:
         # Rows of the table: only the best of FAIR's settings; for rigid jobs also what ran.
         wanted = [self.fair, *(name for name in policies if not is_fair(name))]
         if _rigid(self.study):
@@ -220,19 +211,12 @@ class _Made:
     def _table(self) -> list[dict[str, Any]]:
         study = self.study
         rows = []
-        if study.schedule is not None:
-            own = metrics(study.units, study.schedule)
-            assert study.record is not None
-            time = study.record.time
-            own |= _use(study, time, study.record.slots[:-1], most_of(time))
-            rows.append({"policy": RECORDED, "kind": RECORDED, **own})
-        for name in self.shown:
-            series, end = self.base[name].series, self.schedules[name].end
-            last = most_of(end[np.isfinite(end)])
-            own = self.base[name].metrics | _use(
-                study, series["time"], _busy_slots(study, series), last
-            )
-            rows.append({"policy": name, "kind": "simulated", **own})
+        for name, own in self.schedules.items():
+            time, slots = self.busy[name]
+            last = min(most_of(own.end[np.isfinite(own.end)]), most_of(time))
+            figures = metrics(study.units, own) | _use(study, time, slots, last)
+            kind = RECORDED if name == RECORDED else "simulated"
+            rows.append({"policy": name, "kind": kind, **figures})
         bound = mean_bound(study.jobs, study.cluster, study.units)
         if math.isfinite(bound) and bool(study.units.counted.all()):
             rows.append({"policy": BOUND, "kind": BOUND, "mean_response": bound})
@@ -351,7 +335,7 @@ def _off(own: Mapping[str, float], recorded: Mapping[str, float]) -> float:
 
 
 def _over_time(
-    study: Study, schedules: Mapping[str, Schedule], series: Mapping[str, Mapping[str, Any]]
+    study: Study, schedules: Mapping[str, Schedule], busy: Mapping[str, tuple[Floats, Floats]]
 ) -> dict[str, Any]:
     # Jobs in the system and slots in use: means over windows of time.
     arrival = study.units.arrival
@@ -359,27 +343,19 @@ def _over_time(
     last = max((float(own.max()) for own in ends if len(own)), default=0.0)
     first = _first(study)
     if not last > first:
-        return {
-            "missing": "All jobs start and end at one time: there is nothing to draw.",
-            "time": [],
-            "policies": {},
-        }
+        told = "All jobs start and end at one time: there is nothing to draw."
+        return {"missing": told, "time": [], "policies": {}}
     edges = np.linspace(first, last, _WINDOWS + 1)
     found = {}
     for name, own in schedules.items():
         known = np.isfinite(own.end)
         came, ended, one = arrival[known], np.maximum(own.end, arrival)[known], np.ones(known.sum())
         inside = ramp(came, one, edges) - ramp(ended, one, edges)
-        if name in series:
-            busy = _steps(series[name]["time"], _busy_slots(study, series[name]), edges)
-        elif study.record is not None and len(study.record.time):
-            busy = _steps(study.record.time, study.record.slots[:-1], edges)
-        else:
-            continue
+        used = _steps(*busy[name], edges)
         width = edges[1] - edges[0]
         found[name] = {
             "jobs": np.maximum(np.diff(inside) / width, 0.0).round(6).tolist(),
-            "slots": np.clip(np.diff(busy) / width, 0.0, study.slots).round(6).tolist(),
+            "slots": np.clip(np.diff(used) / width, 0.0, study.slots).round(6).tolist(),
         }
     return {"missing": None, "time": edges.tolist(), "slots": study.slots, "policies": found}
 
@@ -400,6 +376,8 @@ def _steps(time: Floats, slots: Floats, edges: Floats) -> Floats:
     return np.interp(edges, time, whole)
 
 
-def _busy_slots(study: Study, series: Mapping[str, Any]) -> Floats:
+def _busy_slots(study: Study, series: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    # Times, and the slots in use between two of them.
     maps, reduces = (np.nan_to_num(series[f"{pool}_utilisation"]) for pool in ("map", "reduce"))
-    return maps * study.cluster.map_slots.sum() + reduces * study.cluster.reduce_slots.sum()
+    place = study.cluster
+    return series["time"], maps * place.map_slots.sum() + reduces * place.reduce_slots.sum()

@@ -28,55 +28,44 @@ def by_group(
     """By kind of group, what each of its groups had and would have; groups whose jobs change most come
     first."""
     # If programs hardly ever run twice, there are as many as jobs, so they are left out.
-    kinds: dict[str, Any] = {
+    kinds: dict[str, Sequence[str]] = {
         kind: values
         for kind, values in units.groups.items()
         if 1 < len(set(values)) <= (len(units) / 2 if kind == "program" else math.inf)
     }
     size = np.searchsorted(SIZES, units.work, side="right")
-    found = [_kind(units, kind, values, schedules, before, after) for kind, values in kinds.items()]
-    named = [SIZE_NAMES[k] for k in size.tolist()]
-    sizes = _kind(units, "size of job (slot time)", named, schedules, before, after)
-    sizes["rows"].sort(key=lambda row: SIZE_NAMES.index(row["name"]))
-    return [*found, sizes]
-
-
-def _kind(
-    units: Units,
-    kind: str,
-    values: Sequence[str],
-    schedules: Mapping[str, Schedule],
-    before: str,
-    after: str,
-) -> dict[str, Any]:
-    # Groups of a kind; ``values``: the name of each unit's group.
+    kinds["size of job (slot time)"] = [SIZE_NAMES[k] for k in size.tolist()]
     known = units.counted.copy()
     for own in schedules.values():
         known &= np.isfinite(own.end)
-    names, group = numbered(values)
-    jobs = np.bincount(group[known], minlength=len(names))
-    work = np.bincount(group[known], units.work[known], len(names))
     old, new = (response_and_wait(units, schedules[policy])[0] for policy in (before, after))
-    moved = np.abs(np.bincount(group[known], (new - old)[known], len(names)))
-    order = np.lexsort((np.arange(len(names)), -moved))
-    order = order[jobs[order] > 0]
-    rows = []
-    for k in order[:_MOST].tolist():
-        own_jobs = replace(units, counted=known & (group == k))
-        figures = {policy: metrics(own_jobs, own) for policy, own in schedules.items()}
-        was, now = (figures[policy]["mean_response"] for policy in (before, after))
-        rows.append(
-            {
-                "name": names[k] or "(not named)",
-                "jobs": int(jobs[k]),
-                "work": float(work[k]),
-                "share": float(work[k] / max(work.sum(), 1e-300)),
-                "ratio": now / was if was > 0 else None,
-                **{name: {p: own[name] for p, own in figures.items()} for name in _FIGURES},
-                **changes(own_jobs, schedules[before], schedules[after]),
-            }
-        )
-    return {"kind": kind, "rows": rows, "others": int(len(order) - len(rows))}
+    found = []
+    for kind, values in kinds.items():
+        names, group = numbered(values)
+        jobs = np.bincount(group[known], minlength=len(names))
+        work = np.bincount(group[known], units.work[known], len(names))
+        moved = np.abs(np.bincount(group[known], (new - old)[known], len(names)))
+        order = np.lexsort((np.arange(len(names)), -moved))
+        order = order[jobs[order] > 0]
+        rows = []
+        for k in order[:_MOST].tolist():
+            own_jobs = replace(units, counted=known & (group == k))
+            figures = {policy: metrics(own_jobs, own) for policy, own in schedules.items()}
+            was, now = (figures[policy]["mean_response"] for policy in (before, after))
+            rows.append(
+                {
+                    "name": names[k] or "(not named)",
+                    "jobs": int(jobs[k]),
+                    "work": float(work[k]),
+                    "share": float(work[k] / max(work.sum(), 1e-300)),
+                    "ratio": now / was if was > 0 else None,
+                    **{name: {p: own[name] for p, own in figures.items()} for name in _FIGURES},
+                    **changes(own_jobs, schedules[before], schedules[after]),
+                }
+            )
+        found.append({"kind": kind, "rows": rows, "others": int(len(order) - len(rows))})
+    rows.sort(key=lambda row: SIZE_NAMES.index(row["name"]))
+    return found
 
 
 def movers(units: Units, before: Schedule, after: Schedule) -> list[dict[str, Any]]:

@@ -353,24 +353,15 @@ def _writable(values: Sequence[str], field: str) -> Sequence[str]:
     return values
 
 
-def _blank(values: Any, default: float) -> list[Any]:
-    return ["" if value == default else value for value in values.tolist()]
-
-
 def _rule_text(rule: Any) -> Any:
     return rule if isinstance(rule, float) else ";".join(map(repr, rule.tolist()))
 
 
 def _csv_text(jobs: Jobs) -> str:
-    columns: dict[str, Any] = {
-        "name": _writable(jobs.name, "name"),
-        "arrival": jobs.arrival.tolist(),
-        "work": jobs.work.tolist(),
-        "min_slots": jobs.min_slots.tolist(),
-        "max_slots": _blank(jobs.max_slots, ALL_SLOTS),
-        "weight": jobs.weight.tolist(),
-        "deadline": _blank(jobs.deadline, math.inf),
-    }
+    columns: dict[str, Any] = {"name": _writable(jobs.name, "name")}
+    for field in ("arrival", "work", "min_slots", "max_slots", "weight", "deadline"):
+        none, values = _BLANKS.get(field), getattr(jobs, field).tolist()
+        columns[field] = ["" if value == none else value for value in values]
     steps = jobs.sla if len(jobs.sla_time) else []
     more: dict[str, Any] = {
         "sla": [";".join(f"{t!r}:{p!r}" for t, p in own) for own in steps] or None,

@@ -40,43 +40,25 @@ def recorded(trace: Trace, rows: Integers) -> RecordedSchedule | None:
     phases = [phase for phase in both if phase.end is not None]
     if not phases:
         return None
+    runs = ([getattr(phase, name) for phase in phases] for name in ("job", "start", "end", "width"))
+    job, begin, over, width = map(np.concatenate, runs)
+    known = over - begin >= 0.0
     start, end = np.full(len(trace), np.inf), np.full(len(trace), -np.inf)
-    chosen = np.zeros(len(trace), dtype=bool)
-    chosen[rows] = True
-    moments: list[Floats] = []
-    changes: list[Floats] = []
-    for phase in phases:
-        known = np.flatnonzero(phase.end - phase.start >= 0.0)
-        job = phase.job[known]
-        begin, over, width = phase.start[known], phase.end[known], phase.width[known]
-        np.minimum.at(start, job, begin)
-        np.maximum.at(end, job, over)
-        kept = chosen[job]
-        moments += [begin[kept], over[kept]]
-        changes += [width[kept], -width[kept]]
-    found = np.where(np.isinf(end), np.nan, end)
+    np.minimum.at(start, job[known], begin[known])
+    np.maximum.at(end, job[known], over[known])
+    start, end = (np.where(np.isinf(own), np.nan, own) for own in (start, end))
     if trace.finish is not None:
-        found = np.where(np.isnan(trace.finish), np.nan, np.fmax(trace.finish, found))
-    begin = np.where(np.isinf(start), np.nan, start)
-    time, slots = in_use(moments, changes, trace.per_second)
-    for phase in phases if trace.unended else ():
-        going = np.isnan(phase.end) & ~np.isnan(phase.start)
-        moments.append(phase.start[going])
-        changes.append(phase.width[going])
-    return RecordedSchedule(
-        trace.arrival[rows] / trace.per_second,
-        begin[rows] / trace.per_second,
-        found[rows] / trace.per_second,
-        time,
-        slots,
-        int(in_use(moments, changes)[1].max(initial=0.0)),
-    )
+        end = np.where(np.isnan(trace.finish), np.nan, np.fmax(trace.finish, end))
+    kept = known & np.isin(job, rows)
+    time, slots = _in_use(begin[kept], over[kept], width[kept], width[kept])
+    going = kept | (trace.unended & np.isnan(over) & ~np.isnan(begin))
+    most = _in_use(begin[going], over[kept], width[going], width[kept])[1].max(initial=0.0)
+    moments = trace.arrival[rows], start[rows], end[rows], time
+    came, begun, ended, changed = (own / trace.per_second for own in moments)
+    return RecordedSchedule(came, begun, ended, changed, slots, int(most))
 
 
-def in_use(
-    moments: list[Floats], changes: list[Floats], per_second: float = 1.0
-) -> tuple[Floats, Floats]:
-    # Slots in use over time, from changes of their number at these moments.
-    time, change = np.concatenate([*moments, np.empty(0)]), np.concatenate([*changes, np.empty(0)])
-    at, place = np.unique(time, return_inverse=True)
-    return at / per_second, np.cumsum(np.bincount(place, change, len(at)))
+def _in_use(start: Floats, end: Floats, came: Floats, left: Floats) -> tuple[Floats, Floats]:
+    # Moments, and the slots in use from each on: these came at starts, and left at ends.
+    at, place = np.unique(np.concatenate([start, end]), return_inverse=True)
+    return at, np.cumsum(np.bincount(place, np.concatenate([came, -left]), len(at)))
