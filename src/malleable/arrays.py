@@ -32,10 +32,12 @@ def count_of(field: str, values: npt.ArrayLike) -> int:
     return len(np.atleast_1d(array_of(field, values)))
 
 
-def check_length(field: str, values: Sized, count: int, beside: str = "") -> None:
+def check_length(
+    field: str, values: Sized, count: int, beside: str = "", noun: str = "job"
+) -> None:
     """ValueError unless there is one entry a job, as many as the column ``beside`` has."""
     if len(values) != count:
-        told = f"{beside} has {count}" if beside else f"there are {counted(count, 'job')}"
+        told = f"{beside} has {count}" if beside else f"there are {counted(count, noun)}"
         raise ValueError(f"{field} has {counted(len(values), 'entry')} but {told}")
 
 

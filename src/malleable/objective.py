@@ -15,7 +15,6 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.arrays import check_length
 from malleable.checkpoints import by_value
-from malleable.display import counted
 from malleable.files.advice import library
 from malleable.policies import ObjectiveName
 from malleable.validation import check_count, near, shown
@@ -76,10 +75,7 @@ def kinds_of(
     named: Sequence[Any] = [kind] * count if isinstance(kind, str) else kind
     if isinstance(named, (bytes, dict)) or not hasattr(named, "__len__"):
         raise ValueError(f"kind = {shown(kind)}: expected a name or one a {noun}")
-    if len(named) != count:
-        raise ValueError(
-            f"kind has {counted(len(named), 'entry')} but there are {counted(count, noun)}"
-        )
+    check_length("kind", named, count, noun=noun)
     codes = np.full(count, default, dtype=np.uint8)
     for row, name in enumerate(named):
         if name is None:

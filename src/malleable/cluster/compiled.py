@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from malleable.files.advice import library
+
 # Columns of the state: one value a job; a job and a phase; a job and a kind of slots (map, reduce).
 _BY_JOB = (
     ("ids", int), ("arrival", float), ("weight", float), ("deadline", float), ("user", int),
@@ -32,26 +34,17 @@ def compiled(policy: Any, generic: bool) -> Any:
     function is compiled once for each kind of cluster; ``generic``: its slots run maps and reduces."""
     if hasattr(policy, "address"):
         return policy
-    try:
-        import numba
-        from numba.core.extending import intrinsic
-    except ImportError:
-        raise ImportError(
-            "a compiled policy needs numba: pip install 'malleable[custom]'"
-        ) from None
+    numba = library("numba", "a compiled policy", "'malleable[custom]'")
+    from numba.core.extending import intrinsic
+
     words = numba.types.CPointer(numba.int64)
     numbers = numba.types.CPointer(numba.float64)
 
-    def pointer_to(kind: Any) -> Any:
-        def pointer(typing: Any, address: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-                return builder.inttoptr(given[0], context.get_value_type(signature.return_type))
+    def pointer(typing: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            return builder.inttoptr(given[0], context.get_value_type(signature.return_type))
 
-            return kind(numba.int64), generate
-
-        return intrinsic(pointer)
-
-    whole, real = pointer_to(words), pointer_to(numbers)
+        return words(numba.int64), generate
 
     # Slots of maps and of reduces are two pools; generic slots are one.
     pools = "" if generic else ", 2"
@@ -65,11 +58,11 @@ def compiled(policy: Any, generic: bool) -> Any:
     shaped += [(name, kind, "count, 2") for name, kind in _BY_PHASE]
     shaped += [(name, kind, f"count{pools or ','}") for name, kind in _BY_POOL]
     for place, (name, kind, shape) in enumerate(shaped, first):
-        cast = "whole" if kind is int else "real"
-        lines.append(f"    {name} = numba.carray({cast}(state[{place}]), ({shape}))")
+        view = "" if kind is int else ".view(float64)"
+        lines.append(f"    {name} = numba.carray(pointer(state[{place}]), ({shape})){view}")
     last = first + len(shaped)
     for place, name in enumerate(("capacity", "free"), last):
-        own = f"numba.carray(whole(state[{place}]), (2,))"
+        own = f"numba.carray(pointer(state[{place}]), (2,))"
         lines.append(f"    {name} = {own}[0]" if generic else f"    {name} = {own}")
     lines += [
         f"    answer = policy(State({', '.join(_FIELDS)}, capacity, free), now)",
@@ -78,7 +71,7 @@ def compiled(policy: Any, generic: bool) -> Any:
         "        out[row] = answer[row]",
     ]
     names: dict[str, Any] = {
-        "numba": numba, "whole": whole, "real": real, "policy": policy, "State": _State,
+        "numba": numba, "pointer": intrinsic(pointer), "policy": policy, "State": _State,
         "float64": np.float64,
     }  # fmt: skip
     exec("\n".join(lines), names)

@@ -368,17 +368,15 @@ def _place(
         found.assumed.append(found.known_slots.sentence)
         return Cluster([{"name": "node", "slots": found.known_slots.slots}])
     if len(jobs) and not np.ptp(jobs.arrival):
-        raise AdvisedError(
-            "all jobs come at one time, so a load does not say how many slots there are",
-            "say slots or spread",
-            "--slots N says it; --spread SECONDS lets them come one after another",
-        )
+        told = "all jobs come at one time, so a load does not say how many slots there are"
+        way = "--slots N says it; --spread SECONDS lets them come one after another"
+        raise AdvisedError(told, "say slots or spread", way)
     if load is None:
-        raise AdvisedError(
+        told, way = (
             "how large is the cluster? the file does not say it",
             "say slots, load or cluster",
-            "--slots N, --load L or --cluster FILE says it",
         )
+        raise AdvisedError(told, way, "--slots N, --load L or --cluster FILE says it")
     alike = jobs.flow is not None or found.record is not None or bool(jobs.rigid.any())
     made = Cluster.for_load(jobs, load, generic=alike)
     found.assumed.append(
