@@ -194,19 +194,18 @@ class Scheduler(SchedulerEvents):
         free : array_like of int, shape (N, 2), (N,) or a number
             Free map slots and free reduce slots of each node, as in `set_slots`.
         """
+        asked, told = self._free(now, free)
+        starts = TaskStarts(*self._core.assign(*asked))
+        came = {"start_ids": starts.ids, "start_phase": starts.phase, "start_node": starts.node}
+        self._log("assign", **told, **came)
+        return starts
+
+    def _free(self, now: float, free: npt.ArrayLike) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        # The moment and the free slots of nodes by pool, for the core and for the record.
         moment = check_time("now", now)
         maps, reduces = self._by_pool("free", free, len(self._cluster))
-        starts = TaskStarts(*self._core.assign(moment, maps, reduces))
-        self._log(
-            "assign",
-            now=[moment],
-            free_maps=maps,
-            free_reduces=reduces,
-            start_ids=starts.ids,
-            start_phase=starts.phase,
-            start_node=starts.node,
-        )
-        return starts
+        told = {"now": [moment], "free_maps": maps, "free_reduces": reduces}
+        return (moment, maps, reduces), told
 
     def take_back(self, now: float, free: npt.ArrayLike) -> Integers:
         """Say which reduce tasks your engine should end, because other tasks need their slots.
@@ -227,17 +226,9 @@ class Scheduler(SchedulerEvents):
         >>> scheduler.take_back(now=0.0, free=4)
         array([], dtype=int64)
         """
-        moment = check_time("now", now)
-        maps, reduces = self._by_pool("free", free, len(self._cluster))
-        ids = self._core.take_back(moment, maps, reduces)
-        self._log(
-            "take_back",
-            now=[moment],
-            free_maps=maps,
-            free_reduces=reduces,
-            ids=ids,
-            phase=np.ones(len(ids), dtype=np.int64),
-        )
+        asked, told = self._free(now, free)
+        ids = self._core.take_back(*asked)
+        self._log("take_back", **told, ids=ids, phase=np.ones(len(ids), dtype=np.int64))
         return ids
 
     def preview(self, now: float, free: npt.ArrayLike) -> TaskStarts:

@@ -165,14 +165,11 @@ def _tables(found: SimulationResult | Replications, model: str, rivals: Sequence
     summary = {policy: own for policy, own in found.summary.items() if policy not in hidden}
     parts = _metrics(model, summary, best)
     if rivals:
-        parts.append(f"{best}: the best of fair{_tried(rivals)}")
+        others = "".join(f", {name}" for name in rivals[:-1])
+        parts.append(f"{best}: the best of fair{others} and {rivals[-1]}")
     if best is not None:
         parts += _losses({name: found.slowdown[name] for name in summary}, best)
     return parts
-
-
-def _tried(rivals: Sequence[str]) -> str:
-    return "".join(f", {name}" for name in rivals[:-1]) + f" and {rivals[-1]}"
 
 
 def _losses(slowdown: Mapping[str, tuple[Any, Any]], best: str) -> list[str]:
