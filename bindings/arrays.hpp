@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -54,7 +55,9 @@ Array<T> to_numpy(std::vector<T>&& values) {
 
 template <typename T>
 Array<T> copy(std::span<const T> values) {
-  return to_numpy(std::vector<T>(values.begin(), values.end()));
+  auto made = fresh<T>(values.size());
+  std::copy(values.begin(), values.end(), made.mutable_data());
+  return made;
 }
 
 // A member of rows as a column: one entry for each row, or two if the member has two.

@@ -1,7 +1,5 @@
 // The epoch of jobs for Python (an object that decides the slots of present jobs in a loop), and
 // the simulated loop that asks it.
-#include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,47 +23,35 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
  public:
   using BoundEpoch::BoundEpoch;
 
-  // Columns by name: arrays, lists, or one value for all jobs.
-  Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind,
-                       const std::optional<Integers>& program, bool dated) {
-    const Given<JobsView, JobColumns> jobs(columns);
-    return add(&Epoch::add_columns, jobs.view(), kind, program, dated);
-  }
-  Integers add_table(const Jobs& jobs, const std::optional<Codes>& kind,
-                     const std::optional<Integers>& program, bool dated) {
-    return add(&Epoch::add, jobs.view(), kind, program, dated);
-  }
-  // `dated`: whether arrivals were given.
-  template <typename Add>
-  Integers add(Add method, JobsView jobs, const std::optional<Codes>& kind,
+  // A table, or columns by name: arrays, lists, or one value for all jobs. `dated`: whether
+  // arrivals were given.
+  Integers add(const py::object& given, const std::optional<Codes>& kind,
                const std::optional<Integers>& program, bool dated) {
+    std::optional<Given<JobsView, JobColumns>> columns;
+    const bool table = !py::isinstance<py::dict>(given);
+    if (!table) columns.emplace(given.cast<py::dict>());
+    JobsView jobs = table ? given.cast<const Jobs&>().view() : columns->view();
     if (!dated) jobs.arrival = {};
     const auto kinds = kind ? kinds_of(*kind) : std::vector<Kind>();
     const auto programs = program ? view(*program) : std::span<const std::int64_t>();
     const std::size_t count = jobs.size();
-    const std::int64_t first = exclusively([&] { return (epoch_.*method)(jobs, kinds, programs); });
-    auto ids = fresh<std::int64_t>(count);
-    std::iota(ids.mutable_data(), ids.mutable_data() + count, first);
-    return ids;
+    const std::int64_t first = exclusively([&] {
+      return table ? epoch_.add(jobs, kinds, programs) : epoch_.add_columns(jobs, kinds, programs);
+    });
+    return rising(first, count);
   }
 
   // (version, ids, slots, changed, overloaded)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
-    const UseGuard guard(busy_);
-    const std::size_t n = epoch_.size();
-    auto given = fresh<std::int64_t>(n);
-    auto changed = fresh<bool>(n);
-    auto* given_data = given.mutable_data();
-    // Read as bools without copying: each byte is 0 or 1.
-    auto* changed_data = reinterpret_cast<std::uint8_t*>(changed.mutable_data());
-    {
-      py::gil_scoped_release release;
-      epoch_.decide(now, slots, period);
-      std::copy(epoch_.given().begin(), epoch_.given().end(), given_data);
-      static_assert(sizeof(bool) == 1);
-      std::copy(epoch_.changed().begin(), epoch_.changed().end(), changed_data);
-    }
-    return py::make_tuple(epoch_.version(), ids(), given, changed, epoch_.overloaded());
+    return exclusively(
+        [&]() -> const Epoch& {
+          epoch_.decide(now, slots, period);
+          return epoch_;
+        },
+        [&](const Epoch& made) {
+          return py::make_tuple(made.version(), ids(), copy(made.given()), bools(made.changed()),
+                                made.overloaded());
+        });
   }
 
   // For the decision with this version: (plan, penalties).
@@ -100,11 +86,6 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
       check_version(version, "order");
       return epoch_.order();
     }));
-  }
-
-  py::array_t<double> rates(std::int64_t program, std::int64_t most) const {
-    const UseGuard guard(busy_);
-    return to_numpy(epoch_.rates_of(program, most));
   }
 
   py::array_t<double> promised(std::uint64_t version) {
@@ -143,8 +124,7 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
   const py::array& ids() {
     const std::pair rows(epoch_.next_id(), epoch_.size());
     if (rows == rows_of_ids_) return ids_;
-    const std::span<const std::int64_t> now = epoch_.ids();
-    ids_ = to_numpy(std::vector(now.begin(), now.end()));
+    ids_ = copy(std::span<const std::int64_t>(epoch_.ids()));
     ids_.attr("flags").attr("writeable") = false;
     rows_of_ids_ = rows;
     return ids_;
@@ -176,13 +156,12 @@ class PyPeriodicLoop {
   py::tuple times() const {
     const UseGuard guard(busy_);
     const auto start = loop_.start(), completion = loop_.completion();
-    return py::make_tuple(to_numpy(std::vector<double>(start.begin(), start.end())),
-                          to_numpy(std::vector<double>(completion.begin(), completion.end())));
+    return py::make_tuple(copy(start), copy(completion));
   }
   // [s] Absolute ends promised at arrival; infinite: none.
   py::array_t<double> promised() const {
     const UseGuard guard(busy_);
-    return to_numpy(std::vector<double>(loop_.promised().begin(), loop_.promised().end()));
+    return copy(loop_.promised());
   }
   py::dict totals() const {
     const UseGuard guard(busy_);
@@ -232,9 +211,7 @@ void bind_epoch(py::module_& module) {
            py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"),
            py::arg("min_mode"), py::arg("hysteresis"), py::arg("effort"), py::arg("period"),
            py::arg("predictable"), py::arg("unknown"))
-      .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert(),
-           py::arg("program").noconvert(), py::arg("dated"))
-      .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert(),
+      .def("add", &PyEpoch::add, py::arg("jobs"), py::arg("kind").noconvert(),
            py::arg("program").noconvert(), py::arg("dated"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
       .def("plan", &PyEpoch::plan, py::arg("version"))

@@ -14,18 +14,6 @@
 namespace malleable::bindings {
 namespace {
 
-Integers rising(std::int64_t first, std::size_t count) {
-  std::vector<std::int64_t> ids(count);
-  for (std::size_t k = 0; k < count; ++k) ids[k] = first + static_cast<std::int64_t>(k);
-  return to_numpy(std::move(ids));
-}
-
-Array<bool> bools(const std::vector<std::uint8_t>& values) {
-  Array<bool> made(static_cast<py::ssize_t>(values.size()));
-  std::copy(values.begin(), values.end(), made.mutable_data());
-  return made;
-}
-
 class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
  public:
   using BoundEpoch::BoundEpoch;
@@ -53,11 +41,6 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
     jobs.needed();
     of_flows.needed();
     exclusively([&] { epoch_.remove(jobs.get(), of_flows.get()); });
-  }
-
-  py::array_t<double> rates(std::int64_t program, std::int64_t most) const {
-    const UseGuard turn(busy_);
-    return to_numpy(epoch_.rates_of(program, most));
   }
 
   // (version, ids, slots, changed, ready, ended, order, overloaded)

@@ -3,8 +3,10 @@
 // added, and what a decision returns.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -19,6 +21,21 @@ namespace malleable::bindings {
 
 using Integers = Array<std::int64_t>;
 using Wholes = Column<std::int64_t>;
+
+// Ids from `first` on.
+inline Integers rising(std::int64_t first, std::size_t count) {
+  auto ids = fresh<std::int64_t>(count);
+  std::iota(ids.mutable_data(), ids.mutable_data() + count, first);
+  return ids;
+}
+
+// Bytes that are 0 or 1, read as bools without conversion.
+inline Array<bool> bools(std::span<const std::uint8_t> values) {
+  static_assert(sizeof(bool) == 1);
+  auto made = fresh<bool>(values.size());
+  std::copy(values.begin(), values.end(), reinterpret_cast<std::uint8_t*>(made.mutable_data()));
+  return made;
+}
 
 // `Py` derives from this.
 template <typename Py, typename Epoch>
@@ -40,15 +57,12 @@ class BoundEpoch {
     const Given<typename Object::Changes> changes(columns, jobs.needed().get().size());
     exclusively([&] { epoch_.update(jobs.get(), changes.view()); });
   }
-  void finish(const py::object& ids) {
+  // Calls a method of the epoch with ids of jobs.
+  template <auto method>
+  void tell(const py::object& ids) {
     const Wholes jobs(ids);
     jobs.needed();
-    exclusively([&] { epoch_.finish(jobs.get()); });
-  }
-  void remove(const py::object& ids) {
-    const Wholes jobs(ids);
-    jobs.needed();
-    exclusively([&] { epoch_.remove(jobs.get()); });
+    exclusively([&] { (epoch_.*method)(jobs.get()); });
   }
 
   // Calls a getter of the epoch.
@@ -61,6 +75,11 @@ class BoundEpoch {
   void set_penalty(std::uintptr_t address) {
     const UseGuard guard(busy_);
     epoch_.set_penalty(reinterpret_cast<CustomPenalty>(address));
+  }
+  // The speed-up that was learnt of a program.
+  Array<double> rates(std::int64_t program, std::int64_t most) const {
+    const UseGuard guard(busy_);
+    return to_numpy(epoch_.rates_of(program, most));
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
 
@@ -108,7 +127,7 @@ py::class_<Py> bind_loop(py::module_& module) {
   using Object = typename Py::Object;
   py::class_<Py> bound(module, Object::kName);
   bind_state(bound);
-  bound.def("finish", &Py::finish, py::arg("ids"))
+  bound.def("finish", &Py::template tell<&Object::finish>, py::arg("ids"))
       .def("decide", &Py::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def_property_readonly("slots", &Py::template ask<&Object::slots>)
       .def_property_readonly("rule", &Py::template ask<&Object::rule>)
@@ -121,7 +140,7 @@ template <typename Py>
 py::class_<Py> bind_job_loop(py::module_& module) {
   py::class_<Py> bound = bind_loop<Py>(module);
   bound.def("update", &Py::update, py::arg("ids"), py::arg("columns"))
-      .def("remove", &Py::remove, py::arg("ids"));
+      .def("remove", &Py::template tell<&Py::Object::remove>, py::arg("ids"));
   return bound;
 }
 

@@ -493,18 +493,9 @@ class Epoch:
     def __len__(self) -> int: ...
     @property
     def slots(self) -> int: ...
-    @overload
     def add(
         self,
-        columns: _Columns,
-        kind: npt.NDArray[np.uint8] | None,
-        program: _Integers | None,
-        dated: bool,
-    ) -> _Integers: ...
-    @overload
-    def add(
-        self,
-        jobs: Jobs,
+        jobs: Jobs | _Columns,
         kind: npt.NDArray[np.uint8] | None,
         program: _Integers | None,
         dated: bool,
