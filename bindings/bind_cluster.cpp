@@ -35,24 +35,15 @@ ClusterJobsView jobs_of(const py::dict& table, std::vector<py::object>& kept) {
 
 struct Tables {
   std::vector<py::object> kept;
-  ClusterView cluster;
+  ClusterNodes nodes;
+  ClusterView cluster = nodes.view();
   ClusterJobsView jobs;
   ClusterChanges changes;
   std::span<const double> estimate;
 
-  Tables(const py::dict& nodes, const py::dict& table, const py::dict& schedule,
-         const std::optional<Doubles>& guess) {
-    cluster.map_slots = column<std::int64_t>(nodes, "map_slots", kept, true);
-    cluster.reduce_slots = column<std::int64_t>(nodes, "reduce_slots", kept, true);
-    cluster.rate = column<double>(nodes, "rate", kept, true);
-    cluster.type = column<std::int64_t>(nodes, "type", kept, true);
-    cluster.storage = column<double>(nodes, "storage", kept, true);
-    cluster.link = column<double>(nodes, "link", kept, true);
-    cluster.partitions = column<std::uint64_t>(nodes, "partitions", kept);
-    cluster.memory = column<double>(nodes, "memory", kept);
-    cluster.gpus = column<double>(nodes, "gpus", kept);
-    cluster.generic = nodes["generic"].cast<bool>();
-    validate(cluster);
+  Tables(const py::dict& given, const py::dict& table, const py::dict& schedule,
+         const std::optional<Doubles>& guess)
+      : nodes(nodes_of(given)) {
     jobs = jobs_of(table, kept);
     validate_fit(cluster, jobs);
     changes.time = column<double>(schedule, "time", kept);

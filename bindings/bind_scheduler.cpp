@@ -327,28 +327,6 @@ class PyScheduler {
     for (const auto& [minimum, priority] : users) people.push_back({minimum, priority});
     return people;
   }
-  static ClusterNodes nodes_of(const py::dict& given) {
-    ClusterNodes nodes;
-    std::vector<py::object> kept;
-    const auto copy_of = [&](const char* name, auto& values) {
-      const auto read =
-          column<typename std::remove_reference_t<decltype(values)>::value_type>(given, name, kept);
-      values.assign(read.begin(), read.end());
-    };
-    copy_of("map_slots", nodes.slots[0]);
-    copy_of("reduce_slots", nodes.slots[1]);
-    copy_of("type", nodes.type);
-    copy_of("rate", nodes.rate);
-    copy_of("storage", nodes.storage);
-    copy_of("link", nodes.link);
-    copy_of("partitions", nodes.partitions);
-    copy_of("memory", nodes.memory);
-    copy_of("gpus", nodes.gpus);
-    nodes.generic = given["generic"].cast<bool>();
-    validate(nodes.view());
-    return nodes;
-  }
-
   py::object policy_;
   std::unique_ptr<Scheduler> scheduler_;
   Busy busy_;
