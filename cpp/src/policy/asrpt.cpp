@@ -71,6 +71,27 @@ std::int64_t PlannedMaps::grant(std::span<const SlottedJob> jobs, std::int64_t m
   return idle;
 }
 
+std::int64_t PlannedMaps::fill(std::span<const SlottedJob> jobs, IndexedHeap& order,
+                               std::int64_t idle, std::vector<SlottedGrant>& grants) {
+  if (idle <= 0) return idle;
+  order.visit_in_order([&](const IndexedHeap::Entry& entry) {
+    const SlottedJob& job = jobs[entry.item];
+    if (place_[entry.item] != kNone) {
+      SlottedGrant& planned = grants[place_[entry.item]];
+      const std::int64_t more = std::min(job.maps - planned.maps, idle);
+      planned.maps += more;
+      idle -= more;
+    } else {
+      const std::int64_t maps = std::min(job.maps, idle);
+      const std::int64_t reduces = std::min(job.ready, idle - maps);
+      grants.push_back({entry.item, maps, reduces});
+      idle -= maps + reduces;
+    }
+    return idle > 0;
+  });
+  return idle;
+}
+
 void PlannedMaps::forget() {
   for (const Planned& planned : planned_) place_[planned.row] = kNone;
 }
@@ -99,28 +120,8 @@ void Asrpt::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
 void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                    bool fresh, std::vector<SlottedGrant>& grants) {
   idle = grant(jobs, machines, idle, fresh, /*unlocking=*/false, grants);
-  if (idle > 0) {
-    reduces_.visit_in_order([&](const IndexedHeap::Entry& entry) {
-      const std::int64_t tasks = std::min(jobs[entry.item].ready, idle);
-      grants.push_back({entry.item, 0, tasks});
-      idle -= tasks;
-      return idle > 0;
-    });
-  }
-  if (idle > 0) {
-    maps_.visit_in_order([&](const IndexedHeap::Entry& entry) {
-      const std::int64_t maps = jobs[entry.item].maps;
-      if (SlottedGrant* planned = find(entry.item, grants)) {
-        const std::int64_t more = std::min(maps - planned->maps, idle);
-        planned->maps += more;
-        idle -= more;
-      } else {
-        grants.push_back({entry.item, std::min(maps, idle), 0});
-        idle -= grants.back().maps;
-      }
-      return idle > 0;
-    });
-  }
+  idle = fill(jobs, reduces_, idle, grants);
+  fill(jobs, maps_, idle, grants);
   forget();
 }
 

@@ -24,22 +24,7 @@ void Unlock::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) 
 void Unlock::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                     bool fresh, std::vector<SlottedGrant>& grants) {
   idle = grant(jobs, machines, idle, fresh, /*unlocking=*/true, grants);
-  if (idle > 0) {
-    order_.visit_in_order([&](const IndexedHeap::Entry& entry) {
-      const SlottedJob& job = jobs[entry.item];
-      if (SlottedGrant* planned = find(entry.item, grants)) {
-        const std::int64_t more = std::min(job.maps - planned->maps, idle);
-        planned->maps += more;
-        idle -= more;
-      } else {
-        const std::int64_t maps = std::min(job.maps, idle);
-        const std::int64_t reduces = std::min(job.ready, idle - maps);
-        grants.push_back({entry.item, maps, reduces});
-        idle -= maps + reduces;
-      }
-      return idle > 0;
-    });
-  }
+  fill(jobs, order_, idle, grants);
   forget();
 }
 

@@ -41,10 +41,10 @@ class PlannedMaps : public SlottedPolicy {
   std::int64_t grant(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                      bool fresh, bool unlocking, std::vector<SlottedGrant>& grants);
 
-  // The grant of a row in this decision, or null.
-  SlottedGrant* find(Index row, std::vector<SlottedGrant>& grants) const {
-    return place_[row] == kNone ? nullptr : &grants[place_[row]];
-  }
+  // Grants what jobs can still use, in order: maps beside the planned ones, or maps and then
+  // reduces. Returns the machines that stay idle.
+  std::int64_t fill(std::span<const SlottedJob> jobs, IndexedHeap& order, std::int64_t idle,
+                    std::vector<SlottedGrant>& grants);
   // Ends the decision.
   void forget();
 
