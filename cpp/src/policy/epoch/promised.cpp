@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <queue>
-#include <unordered_map>
 #include <utility>
 
 #include "malleable/model/tolerance.hpp"
@@ -55,17 +54,15 @@ void Promised::update_list(const Task& task) {
   // Hulls: the least concave speed-ups above the jobs' own. cost(): the least (1 + price s) / rate
   // for a waiting second that costs 1; best() at price / cost: its slots s.
   hulls_.build(task.speedup, std::vector<double>(n, 0.0), problem.high);
-  std::unordered_map<std::int64_t, Index> row_of;
   double value = 0.0, count = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
-    row_of.emplace(task.id[j], static_cast<Index>(j));
     if (!(problem.work[j] > 0.0)) continue;
     value += task.value[j];
     count += 1.0;
   }
   std::sort(ended_.begin(), ended_.end());
   std::erase_if(list_, [&](const Entry& entry) {
-    if (row_of.contains(entry.id)) return false;
+    if (task.jobs.find(entry.id) != kNone) return false;
     const bool ended = std::binary_search(ended_.begin(), ended_.end(), entry.id);
     if (ended) {
       count_error(entry, problem.now, task.target);
@@ -75,7 +72,7 @@ void Promised::update_list(const Task& task) {
   });
   ended_.clear();
   row_.resize(list_.size());
-  for (std::size_t k = 0; k < list_.size(); ++k) row_[k] = row_of.at(list_[k].id);
+  for (std::size_t k = 0; k < list_.size(); ++k) row_[k] = task.jobs.find(list_[k].id);
   const double mean = value > 0.0 ? value / count : 1.0;
   const double steep = 1.0 + (kSteepPrices - 1.0) * task.coming / (1.0 + task.coming);
   slot_price_ = steep / std::max(1.0, problem.slots);
@@ -157,22 +154,22 @@ std::size_t Promised::place_of(const Task& task, Index row) const {
 // Inserts new jobs into the list, the smallest first.
 void Promised::insert_new(const Task& task) {
   std::vector<Index> fresh;
-  for (std::size_t j = 0; j < task.id.size(); ++j) {
-    if (task.id[j] >= known_) fresh.push_back(static_cast<Index>(j));
+  for (std::size_t j = 0; j < task.jobs.id.size(); ++j) {
+    if (task.jobs.id[j] >= known_) fresh.push_back(static_cast<Index>(j));
   }
   if (fresh.empty()) return;
   const auto ratio = [&](Index j) { return key_[j] / std::max(task.value[j], kTiny); };
   std::sort(fresh.begin(), fresh.end(), [&](Index a, Index b) {
-    return ratio(a) != ratio(b) ? ratio(a) < ratio(b) : task.id[a] < task.id[b];
+    return ratio(a) != ratio(b) ? ratio(a) < ratio(b) : task.jobs.id[a] < task.jobs.id[b];
   });
   const double all = price_of_all(task);
   for (const Index j : fresh) {
-    known_ = std::max(known_, task.id[j] + 1);
+    known_ = std::max(known_, task.jobs.id[j] + 1);
     const std::size_t place = place_of(task, j);
     const double behind = static_cast<double>(list_.size() - place) + task.coming;
     const auto at = static_cast<std::ptrdiff_t>(place);
     const double most = asked(task, j, std::min(all, slot_price_ * behind));
-    list_.insert(list_.begin() + at, {.id = task.id[j], .promised = kInfinity, .most = most});
+    list_.insert(list_.begin() + at, {.id = task.jobs.id[j], .promised = kInfinity, .most = most});
     row_.insert(row_.begin() + at, j);
     note_arrival(task, j);
   }
@@ -301,13 +298,13 @@ void Promised::promise_end(const Task& task, std::size_t place, double theta) {
   entry.since = task.problem.now;
   entry.planned = end_[row];
   entry.promised = entry.since + entry.planned;
-  entry.planned_seconds = entry.promised - task.arrival[row];
+  entry.planned_seconds = entry.promised - task.jobs.arrival[row];
   if (!(entry.planned_seconds > 0.0)) return;
   const double weight = task.value[row] + error_weight(entry);
   const double load = passing(task, weight > 0.0 ? key_[row] / weight : kMostKey);
   entry.slip = -std::log1p(-std::min(load, kMostLoad));
   entry.promised = entry.since + entry.planned * std::exp(theta * entry.slip);
-  entry.promised_seconds = entry.promised - task.arrival[row];
+  entry.promised_seconds = entry.promised - task.jobs.arrival[row];
   paid_ = kKept * paid_ + task.value[row] * entry.planned_seconds;
   count_ = kKept * count_ + 1.0;
 }
@@ -338,13 +335,8 @@ void Promised::decide(Scene& at, InstanceRule& by) {
   const Problem& problem = of.set_kept_aside(at);
   value_.resize(at.jobs.rows());
   for (std::size_t r = 0; r < value_.size(); ++r) value_[r] = at.jobs.value_of_second(r);
-  const Task task{problem,
-                  of.speedup(),
-                  at.jobs.id,
-                  value_,
-                  at.jobs.arrival,
-                  at.coming.expected(),
-                  *at.options.predictable};
+  const Task task{problem, of.speedup(),         at.jobs,
+                  value_,  at.coming.expected(), *at.options.predictable};
   of.share.assign(at.jobs.rows(), 0.0);
   if (!started_) began_ = task.problem.now;
   update_list(task);

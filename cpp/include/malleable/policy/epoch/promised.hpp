@@ -52,11 +52,10 @@ class Promised {
   struct Task {  // the jobs and the time of a decision
     const Problem& problem;
     SpeedupView speedup;
-    std::span<const std::int64_t> id;  // by row; those of new jobs are larger than any before
-    std::span<const double> value;     // by row: penalty of a second
-    std::span<const double> arrival;
-    double coming = 0.0;  // mean number of jobs that come later
-    double target = 0.0;  // the mean error that is accepted
+    const JobTable& jobs;           // ids of new ones are larger than any before
+    std::span<const double> value;  // by row: penalty of a second
+    double coming = 0.0;            // mean number of jobs that come later
+    double target = 0.0;            // the mean error that is accepted
   };
   struct Entry {
     std::int64_t id = 0;
