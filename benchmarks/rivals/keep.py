@@ -74,6 +74,10 @@ These are the rivals. `benchmarks/rivals/rules.py` has most of them, each in a f
   latest starts.
 - *apparent cost* serves the job with the largest weight / work first. But the more time a job has until its
   latest start, the less its weight counts.
+- *in turn*, behind the name of a rule: a free slot goes to the first job that has waiting tasks. The other
+  rules of clusters say how many slots each job should have. A free slot then goes to the job that has the
+  smallest part of these slots.
+- *hopeful* is apparent cost, but jobs that cannot be in time come last.
 - *Smith* serves the job with the least work / weight first.
 - *srwf* serves the flow with the least work left. Within this flow, the job with the longest path to the
   end of the flow goes first.

@@ -332,8 +332,44 @@ def cluster_fair(state: State, now: float) -> Any:
 
 def cluster_smith(state: State, now: float) -> Any:
     """Least work left / weight first."""
-    key = state["work"].reshape(len(state["weight"]), -1).sum(axis=1) / state["weight"]
+    key = smith_key(state, now)
     return by_pool(state, lambda left, most, slots: in_order(key, most, slots))
+
+
+def in_turn(key: Any) -> Any:
+    """A rule that starts all tasks of the job with the least ``key(state, now)`` first, then the next one's."""
+
+    def rule(state: State, now: float) -> Any:
+        return key(state, now).argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+
+    rule.style = "ranks"  # type: ignore[attr-defined]
+    return rule
+
+
+def smith_key(state: State, now: float) -> Any:
+    """Work left / weight."""
+    return state["work"].reshape(len(state["weight"]), -1).sum(axis=1) / state["weight"]
+
+
+def cost_key(state: State, now: float) -> Any:
+    """Apparent cost: work left / weight, growing with the slack over twice the mean time of a job; slack:
+    before the last task must start."""
+    pools, count = np.atleast_1d(state["capacity"]), len(state["weight"])
+    left = np.maximum(state["work"].reshape(count, -1) / pools, 1e-12)
+    seconds = state["work"].reshape(count, -1) / np.maximum(
+        (state["waiting"] + state["running"]).reshape(count, len(pools), -1).sum(axis=2), 1
+    )
+    slack = state["deadline"][:, None] - now - seconds[:, ::-1].cumsum(axis=1)[:, ::-1]
+    key = np.log(left / state["weight"][:, None]) + np.maximum(slack, 0) / (2 * left.mean(axis=0))
+    return key.squeeze() if len(pools) == 1 else key
+
+
+def hopeful_key(state: State, now: float) -> Any:
+    """The same, but jobs that cannot be in time come last."""
+    late = now + state["work"] / np.maximum(state["max_slots"], 1) > state["deadline"].reshape(
+        -1, *[1] * (state["work"].ndim - 1)
+    )
+    return cost_key(state, now) + 1e9 * late
 
 
 def ended_mean(state: State, now: float) -> Any:

@@ -41,6 +41,24 @@ def test_lateness_and_tardiness():
     assert not {"mean_lateness", "max_tardiness", "sla_cost"} & set(none)
 
 
+def test_urgent_jobs_start_all_their_tasks_first():
+    two = mb.Cluster([{"slots": 2}])
+    jobs = mb.ClusterJobs([4, 4], 10, deadline=[45, 20])
+    for objective in ("sum:tardy", "sum:tardiness"):
+        assert completions(jobs, "auto", cluster=two, objective=objective) == [40, 20]
+    # The first job cannot be in time; the others can, in one order.
+    jobs = mb.ClusterJobs([1, 1, 1], 10, deadline=[5, 20, 10], weight=[9, 1, 1])
+    assert completions(jobs, "auto", cluster=ONE, objective="sum:tardy") == [30, 20, 10]
+    # Its reduces need 10 s after its maps.
+    jobs = mb.ClusterJobs(**TWO, reduces=[0, 1], reduce_seconds=10, deadline=[20, 20])
+    assert completions(jobs, "auto", cluster=ONE, objective="sum:tardy") == [20, 20]
+    steps = [[(15, 1)], [(5, 1), (15, 4)]]
+    jobs = mb.ClusterJobs(**TWO, weight=[3, 2], sla=steps)
+    assert completions(jobs, "auto", cluster=ONE, objective="sum:sla") == [20, 10]
+    scheduler = mb.Scheduler(ONE, objective="sum:tardy")
+    assert scheduler.rule.startswith("by urgency")
+
+
 @pytest.mark.parametrize("aggregate", ["sum", "max"])
 def test_an_objective_for_each_job(aggregate):
     jobs = mb.ClusterJobs([1, 1, 1], 10, deadline=[40, 10, 20], weight=[0.1, 9, 9])

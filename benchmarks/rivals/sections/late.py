@@ -12,7 +12,13 @@ from benchmarks.instances import late_stream
 from benchmarks.rivals import rules as rivals
 from benchmarks.rivals.table import Row, section
 
-_RULES = {"Smith": rivals.cluster_smith, "FAIR": rivals.cluster_fair}
+_RULES = {
+    "Smith": rivals.cluster_smith,
+    "Smith in turn": rivals.in_turn(rivals.smith_key),
+    "apparent cost in turn": rivals.in_turn(rivals.cost_key),
+    "hopeful in turn": rivals.in_turn(rivals.hopeful_key),
+    "FAIR": rivals.cluster_fair,
+}
 
 
 def _late(kind: str, pools: int, load: float, rule: str, seed: int) -> float:

@@ -35,6 +35,13 @@ double due_in(const ClusterState& state, Index job, int pool) {
   return std::max(due - later.estimate * rounds, -kLatestTime);
 }
 
+// Whether the penalties of all jobs are of such kinds.
+bool all_kinds(const ClusterJobsView& jobs, Kind usual, bool (*such)(Kind)) {
+  if (jobs.kind.empty()) return such(usual);
+  return std::ranges::all_of(jobs.kind,
+                             [&](std::uint8_t kind) { return such(static_cast<Kind>(kind)); });
+}
+
 // The phase whose tasks the job runs next in the pool.
 Phase next_phase(const ClusterState& state, Index job, int pool) {
   const bool mapped = pool == kMap && state.phase(job, kMap).unfinished() == 0;  // generic slots
@@ -62,13 +69,14 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
 
 // Smith's ratios do not depend on time.
 void ClusterEpoch::note_kinds(const ClusterState& state) {
-  bool plain = options_.aggregate == Aggregate::kSum && !options_.effort.has_value();
-  if (state.jobs.kind.empty()) plain = plain && info(options_.kind).steady;
-  for (const std::uint8_t kind : state.jobs.kind) {
-    plain = plain && info(static_cast<Kind>(kind)).steady;
-  }
-  time_matters_ = (depends_on_time_ && !plain) || starts_;
-  can_share_ = may_share_ && !time_matters_ && !restarts_.any();
+  const ClusterJobsView& jobs = state.jobs;
+  const bool sums = options_.aggregate == Aggregate::kSum && !options_.effort.has_value();
+  const bool steady = all_kinds(jobs, options_.kind, [](Kind kind) { return info(kind).steady; });
+  time_matters_ = (depends_on_time_ && !(sums && steady)) || starts_;
+  const bool may_order = may_share_ && !starts_ && !restarts_.any();
+  can_share_ = may_order && !time_matters_;
+  by_urgency_ = may_order && time_matters_ && sums && options_.hysteresis == 0.0 &&
+                all_kinds(jobs, options_.kind, ClusterUrgency::knows);
   // Jobs that wait to start need expected ends, and what a change gains depends on the work left.
   if (starts_ || restarts_.any()) sizeless_ = false;
 }
@@ -80,6 +88,7 @@ double ClusterEpoch::share_exponent_now(const ClusterState& state) const {
 
 std::string_view ClusterEpoch::rule(const ClusterState& state) const {
   if (!asks_) return {};
+  if (by_urgency_) return "by urgency";
   if (!can_share_) return "flex";
   const auto is_wide = [&](Index job) {
     return state.demand(job, 0).most > 1 || state.demand(job, 1).most > 1;
@@ -95,6 +104,7 @@ std::string_view ClusterEpoch::rule(const ClusterState& state) const {
 // shares by size: the job for which the next slot adds most, by the parts of the last decision.
 double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
                                 std::int64_t running) const {
+  if (by_urgency_) return epoch_job(pool, job).turn;
   if (!follows_objective_ || time_matters_) return 0.0;
   const double part = epoch_job(pool, job).part;
   if (part <= 0.0) return key(state, job, pool);
@@ -382,6 +392,37 @@ void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& shar
   }
 }
 
+// Minima come first, and jobs whose tasks all run keep their slots. So many jobs take turns that
+// others need no order until the next decision.
+void ClusterEpoch::give_by_urgency(const ClusterState& state, int pool, Share& share,
+                                   std::int64_t slots, Answer& answer) {
+  const auto set = [&](Index job, double turn, std::int64_t given) {
+    answer.set(job, static_cast<double>(given));
+    if (std::exchange(epoch_job(pool, job).turn, turn) != turn) answer.reorder(job);
+  };
+  urgency_.clear();
+  for (const std::int64_t id : share.epoch.ids()) {
+    const Index job = share.job[static_cast<std::size_t>(id)];
+    const ClusterState::Demand demand = state.demand(job, pool);
+    const bool waits = demand.most > demand.running;
+    const std::int64_t low = waits ? least(demand, state, job, pool) : demand.most;
+    slots -= low;
+    if (waits) {
+      urgency_.add(state, pool, job, low, demand.most);
+    } else {
+      set(job, 0.0, low);
+    }
+  }
+  const auto first = static_cast<std::size_t>(state.slots[pool]);
+  std::size_t turn = 0;
+  for (const auto& row : urgency_.sort(state, options_.kind, first)) {
+    ++turn;
+    const auto more = std::clamp<std::int64_t>(slots, 0, row.most - row.low);
+    slots -= more;
+    set(row.job, turn <= first ? static_cast<double>(turn) : 0.0, row.low + more);
+  }
+}
+
 // Decides about the slots of a share.
 void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                         Answer& answer) {
@@ -393,6 +434,10 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   const double share_exponent = can_share_ && share.wide > 0 ? share_exponent_now(state) : 1.0;
   if (share_exponent < 1.0) {
     give_by_size(state, pool, share, slots, share_exponent, answer);
+    return;
+  }
+  if (by_urgency_) {
+    give_by_urgency(state, pool, share, slots, answer);
     return;
   }
   // A simulation with very long tasks may go beyond the latest time.

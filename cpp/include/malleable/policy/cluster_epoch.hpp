@@ -23,7 +23,8 @@
 // matter and the order is best. While there are no more jobs than slots, and a decision holds no
 // longer than a task takes, a job of which little is known gets one slot until its tasks have shown
 // more, because the order of all other jobs depends on that. One job of a program does so for all,
-// unless runs of programs differ as much.
+// unless runs of programs differ as much. If delays cost at deadlines, `auto` goes by the urgency
+// of waiting tasks (policy/cluster_urgency).
 #pragma once
 
 #include <vector>
@@ -32,6 +33,7 @@
 #include "malleable/kernel/power_shares.hpp"
 #include "malleable/kernel/share_exponent.hpp"
 #include "malleable/policy/cluster_policy.hpp"
+#include "malleable/policy/cluster_urgency.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/restart_slots.hpp"
 #include "malleable/policy/user_shares.hpp"
@@ -118,11 +120,12 @@ class ClusterEpoch final : public ClusterPolicy {
     double part = 0.0;
     std::int64_t placed = kAbsent;
     bool stale = false;
-    bool keeps = false;              // its slots, because a change costs more than it gains
+    bool keeps = false;  // its slots, because a change costs more than it gains
+    double turn = 0.0;   // by urgency: its place among the jobs that have waiting tasks; 0: none
     RestartSlots::Worth worth = {};  // if slots need a restart
 
     void state(State& s) {
-      s(id, most, part, keeps, worth.most, worth.restarts, worth.held);
+      s(id, most, part, keeps, turn, worth.most, worth.restarts, worth.held);
       if (s.reading()) placed = kAbsent;
     }
   };
@@ -166,6 +169,9 @@ class ClusterEpoch final : public ClusterPolicy {
   // Smaller jobs get more slots, by the share exponent (1: the order alone decides).
   void give_by_size(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                     double share_exponent, Answer& answer);
+  // The most urgent jobs get most (policy/cluster_urgency).
+  void give_by_urgency(const ClusterState& state, int pool, Share& share, std::int64_t slots,
+                       Answer& answer);
   // Smith's ratio.
   double key(const ClusterState& state, Index job, int pool) const;
   std::size_t share_of(const ClusterState& state, Index job) const;
@@ -197,11 +203,13 @@ class ClusterEpoch final : public ClusterPolicy {
   double pool_minimum_;
   // uses what was learnt; may share slots by size, with these options; with the present jobs
   bool asks_, may_share_ = false, can_share_ = false;
+  bool by_urgency_ = false;  // deadlines of sums decide (policy/cluster_urgency)
   Pool pools_[2];
   std::int64_t stamps_ = 0;  // the last stamp
   RestartSlots restarts_;
   PowerShares by_size_;
   ComingLoad coming_;
+  ClusterUrgency urgency_;
   std::vector<Index> changed_;
   // Workspace for one share's epoch: changed jobs, new jobs, gone jobs.
   std::vector<std::int64_t> ids_, gone_;

@@ -1,0 +1,72 @@
+#include "check.hpp"
+#include "malleable/policy/cluster_urgency.hpp"
+
+namespace malleable::check {
+namespace test_cluster_urgency {
+
+// Jobs of map tasks on four generic slots, at time 0.
+struct Waits {
+  ClusterState state;
+  std::vector<double> deadline, weight;
+
+  Waits() {
+    state.cluster.generic = true;
+    state.slots[0] = 4;
+  }
+  void job(std::int64_t waiting, double seconds, double due, double weighs = 1.0) {
+    deadline.push_back(due);
+    weight.push_back(weighs);
+    state.rank.push_back(static_cast<Index>(state.rank.size()));
+    PhaseState maps;
+    maps.total = maps.waiting = waiting;
+    maps.estimate = seconds;
+    maps.ready = true;
+    state.phases.push_back(maps);
+    state.phases.emplace_back();
+  }
+  std::vector<Index> order(Kind kind, std::size_t first = 100) {
+    state.jobs.deadline = deadline;
+    state.jobs.weight = weight;
+    ClusterUrgency urgency;
+    for (Index j = 0; j < weight.size(); ++j) {
+      urgency.add(state, 0, j, 0, state.phase(j, kMap).waiting);
+    }
+    std::vector<Index> found;
+    for (const auto& row : urgency.sort(state, kind, first)) found.push_back(row.job);
+    return found;
+  }
+};
+
+TEST(what_is_lost_already_comes_last) {
+  Waits world;
+  world.job(1, 10.0, 9.0, 100.0);  // one task is too long
+  world.job(8, 1.0, 1.9, 100.0);   // two rounds of tasks are too long
+  world.job(8, 1.0, 2.0);          // just in time
+  CHECK(world.order(Kind::kTardy) == (std::vector<Index>{2, 1, 0}));
+  // Tardiness grows for late jobs, too: by work over weight.
+  CHECK(world.order(Kind::kTardiness) == (std::vector<Index>{1, 0, 2}));
+}
+
+TEST(a_far_deadline_can_wait) {
+  Waits world;
+  world.job(4, 1.0, 1e6);
+  world.job(4, 10.0, 11.0);
+  world.job(4, 1.0, kInfinity);
+  for (const Kind kind : {Kind::kTardy, Kind::kTardiness}) {
+    CHECK(world.order(kind) == (std::vector<Index>{1, 0, 2}));
+  }
+  CHECK(world.order(Kind::kResponse) == (std::vector<Index>{0, 2, 1}));
+}
+
+TEST(only_the_first_are_in_order) {
+  Waits world;
+  for (const double seconds : {5.0, 3.0, 9.0, 1.0, 7.0}) world.job(1, seconds, 100.0);
+  const std::vector<Index> all = world.order(Kind::kResponse),
+                           some = world.order(Kind::kResponse, 2);
+  CHECK(all == (std::vector<Index>{3, 1, 0, 4, 2}));
+  CHECK(std::equal(some.begin(), some.begin() + 2, all.begin()));
+  CHECK_EQUAL(some.size(), all.size());
+}
+
+}  // namespace test_cluster_urgency
+}  // namespace malleable::check
