@@ -184,6 +184,8 @@ def test_a_load_says_how_many_slots():
         ({"slots": 2, "objective": "sum:lateness"}, "deadline"),
         ({"slots": 2, "policy": "asrpt"}, "policy = 'asrpt'"),
         ({"slots": 2, "estimates": [1.0]}, "estimates has shape"),
+        ({"slots": 2, "policy": "fair", "hysteresis": -1.0}, "hysteresis = -1"),
+        ({"slots": 2, "policy": "fair", "predictable": 0.0}, "predictable = 0"),
     ],
 )
 def test_what_is_wrong_is_named(options, told):

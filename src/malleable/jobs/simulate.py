@@ -131,6 +131,7 @@ def run(
     kinds = goal.kinds if len(goal.kinds) == 1 else goal.kinds[order]
     own = row.follows_objective
     only_flex = {"hysteresis": hysteresis, "effort": effort, "predictable": predictable}
+    Epoch(count, **only_flex)  # refuses a wrong value, also for a policy that makes no use of it
     common = f"{goal.aggregate}:{KINDS[goal.first_kind]}"  # of jobs without a kind of their own
     how: dict[str, Any] = {"min_mode": min_mode, "sizes": sizes} | (only_flex if own else {})
     epoch = Epoch(count, common, policy, **how)._core
