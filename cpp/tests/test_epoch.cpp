@@ -178,7 +178,10 @@ struct Mirror {
         order = plan.order;
       } else if (options.aggregate == Aggregate::kMax && !instance.gang &&
                  options.kind != Kind::kStrict) {
-        Flex().level_order(instance, penalties(ids), order);
+        Doubles slots(n);
+        const bool held = options.hysteresis == 0.0;
+        Flex().level_shares(held ? rest : instance, penalties(ids), order, slots);
+        if (held) return slots;
       } else {
         Flex().own_order(instance, penalties(ids), options.aggregate, order);
       }

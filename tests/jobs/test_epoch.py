@@ -230,4 +230,4 @@ def test_what_it_says_about_itself():
     epoch = mb.Epoch(4, "max:stretch")
     epoch.add([2.0, 3.0])
     assert epoch.objective == "max:stretch"
-    assert repr(epoch.decide(2.0)) == "Decision(now=2.0, 2 jobs, 4 slots, 1 changed)"
+    assert repr(epoch.decide(2.0)) == "Decision(now=2.0, 2 jobs, 4 slots, 2 changed)"

@@ -89,11 +89,19 @@ def test_a_narrow_job_is_not_late_for_a_wide_one():
         assert decision.value == decision.lower_bound == 0.0
 
 
-def test_jobs_that_may_use_all_slots_go_by_deadline():
-    """By latest start the long job would go first, and a job that comes later could make the short one late."""
+def test_jobs_whose_latest_starts_meet_share_slots_until_one_ends():
+    """The long job has to start by 10 s, the short one by 14 s. If the long one runs for 4 s, and then both
+    by equal parts of the slots, the short one ends at 6 s; until then it has a sixth of the slots."""
     epoch = mb.Epoch(64, "max:tardiness")
     epoch.add([640.0, 64.0], deadline=[20.0, 15.0])
-    assert epoch.decide(0.0).slots.tolist() == [0, 64]
+    assert epoch.decide(0.0).slots.tolist() == [53, 11]
+
+
+def test_one_slot_goes_to_the_job_that_would_end_first():
+    """By latest start the long job would go first, and a job that comes later could make the short one late."""
+    epoch = mb.Epoch(1, "max:tardiness")
+    epoch.add([10.0, 1.0], deadline=[20.0, 15.0])
+    assert epoch.decide(0.0).slots.tolist() == [0, 1]
 
 
 def test_a_job_of_half_the_slots_goes_almost_by_latest_start():

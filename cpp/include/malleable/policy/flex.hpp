@@ -24,6 +24,7 @@
 #include "malleable/kernel/deadline_packing.hpp"
 #include "malleable/kernel/lagrangian_bound.hpp"
 #include "malleable/kernel/lagrangian_density.hpp"
+#include "malleable/kernel/latest_start_shares.hpp"
 #include "malleable/kernel/lower_bound.hpp"
 #include "malleable/kernel/order_search.hpp"
 #include "malleable/kernel/priority_orders.hpp"
@@ -80,15 +81,14 @@ class Flex {
   // Returns that level, a lower bound; -infinity for sums.
   double own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    std::span<Index> order);
-  // For a maximum without gangs: an order whose first slots begin a schedule that attains the
-  // optimal level. With few jobs by patient_order(), as long as its slots stay right until
-  // something ends; otherwise by latest start for the deadlines of the level
-  // (epoch/key_rule_level.cpp), or with few jobs by the best of that order and some orders by
-  // deadline.
-  void level_order(const Problem& problem, const Penalties& penalties, std::span<Index> order);
-  // A schedule that begins with the first slots of such an order, with value and bound.
+  // For a maximum without gangs: slots that begin a schedule that attains the optimal level, and an
+  // order near them. Slots go by latest start for the deadlines of the level, with few jobs as they
+  // are best held until something ends (kernel/latest_start_shares.hpp).
+  void level_shares(const Problem& problem, const Penalties& penalties, std::span<Index> order,
+                    std::span<double> slots);
+  // A schedule that begins with such slots, with value and bound.
   void plan_level(const Problem& problem, const Penalties& penalties, std::span<const Index> order,
-                  bool detail, Plan& plan);
+                  std::span<const double> slots, bool detail, Plan& plan);
   // The level of a maximum, and the deadlines that it sets, from problem.now. `before`: a level
   // that may be near.
   double own_level(const Problem& problem, const Penalties& penalties, double before,
@@ -138,9 +138,9 @@ class Flex {
                       Plan& plan);
   // A schedule by water-filling for the deadlines in due_.
   void fill(const Problem& problem, Plan& filled, std::vector<double>& completion);
-  bool patient_order(const Problem& problem, std::span<Index> order);
   bool starts_by(const Problem& problem, double end) const;
   bool stays_right(const Problem& problem, std::span<const double> due, double time);
+  double right_until(const Problem& problem, double end);
   // Replaces a plan by one for the deadlines of the optimal level, if it is better.
   bool pack_deadlines(const Problem& problem, const Penalties& penalties, double bound, Plan& plan);
 
@@ -151,6 +151,7 @@ class Flex {
   OrderSearch search_;
   DemandBound demand_bound_;
   DeadlinePacking deadline_packing_;
+  LatestStartShares held_;
   LowerBound lower_bound_;
   LagrangianBound prices_;
   LagrangianDensity density_;

@@ -35,7 +35,8 @@ void InstanceRule::make_order(const Scene& at) {
   } else if (at.tries_orders()) {
     try_orders(at);
   } else if (levelled(at)) {
-    flex_.level_order(of.problem, of.penalties, order);
+    of.share.resize(order.size());
+    flex_.level_shares(of.problem, of.penalties, order, of.share);
   } else {
     flex_.own_order(of.problem, of.penalties, options.aggregate, order);
   }
@@ -140,7 +141,6 @@ bool InstanceRule::share_by_level(const Scene& at, const Problem& with_work) {
   }
   selection_.reset();
   selection_.run(rank_, room_, free, [&](Index r, double slots) { of.share[r] += slots; });
-  order.clear();
   return true;
 }
 
@@ -152,7 +152,12 @@ void InstanceRule::decide(Scene& at) {
     decide_concave(at, with_work);
   } else if (at.shares != Shares::kByOrder) {
     share_equally(at, with_work);
-  } else if (!share_by_level(at, with_work)) {
+  } else if (share_by_level(at, with_work)) {
+    order.clear();
+  } else if (levelled(at) && !(at.options.hysteresis > 0.0)) {
+    order.resize(at.jobs.rows());
+    flex_.level_shares(with_work, of.penalties, order, of.share);
+  } else {
     make_order(at);
     if (planned_ && &with_work == &of.problem) {  // water-filling may give slots that no order does
       of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
@@ -181,7 +186,15 @@ bool InstanceRule::levelled(const Scene& at) const {
 
 void InstanceRule::plan_in_order(const Scene& at, bool detail, Plan& plan) {
   if (levelled(at)) {
-    flex_.plan_level(of.problem, of.penalties, order, detail, plan);
+    const auto given = at.grants.given();
+    room_.assign(given.begin(), given.end());
+    // Jobs that have no work left, but hold slots, end at once in a plan, and others go on in
+    // order.
+    const auto& left = of.problem.work;
+    if (std::find(left.begin(), left.end(), 0.0) != left.end()) {
+      malleable::share_in_order(of.problem, order, room_);
+    }
+    flex_.plan_level(of.problem, of.penalties, order, room_, detail, plan);
   } else {
     flex_.plan_order(of.problem, of.penalties, at.options.aggregate, order, detail, plan);
   }
