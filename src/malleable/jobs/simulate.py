@@ -130,6 +130,7 @@ def run(
     order = by_arrival(jobs.arrival)
     kinds = goal.kinds if len(goal.kinds) == 1 else goal.kinds[order]
     own = row.follows_objective
+    only_flex: dict[str, Any]
     only_flex = {"hysteresis": hysteresis, "effort": effort, "predictable": predictable}
     Epoch(count, **only_flex)  # refuses a wrong value, also for a policy that makes no use of it
     common = f"{goal.aggregate}:{KINDS[goal.first_kind]}"  # of jobs without a kind of their own
