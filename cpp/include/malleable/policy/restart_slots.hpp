@@ -10,8 +10,7 @@
 // case: a job that took the second one would gain no more time than this one loses. A slot that
 // changes hands costs two restarts: its new job's, and another one when the job that gives it takes
 // a slot again. So the work of a job counts with its restart and the mean restart of all jobs, for
-// each slot that it does not hold yet. O(present
-// jobs) a decision, nothing without restarts.
+// each slot that it does not hold yet. O(present jobs) a decision, nothing without restarts.
 #pragma once
 
 #include <algorithm>
