@@ -11,6 +11,8 @@ speedup_stream(kind, seed): 1,000 jobs on 64 slots, no trace needed: Poisson arr
     each. ``power``: s^p, p from U(0.3, 1); ``amdahl``: serial part from U(0, 0.4)^1.5; ``steps``: powers of two
     only, to an exponent from U(0.6, 1); ``convex``: little from slots 2 to 3 ... 8, then as good as linear;
     ``mixed``: linear, powers, Amdahl, flat, steps and convex ones. Tables end at 4 to 44 slots.
+stated_powers(p, off, seed): 150 jobs on 64 slots, work lognormal (sigma 1.5), s slots do s^p, p the same for
+    all, or (None) from U(0.4, 0.9), load 1; what is stated is off by a normal error, and from 0.1 to 1.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ __all__ = [
     "gpu_rounds",
     "gpu_table",
     "speedup_stream",
+    "stated_powers",
 ]
 
 GPU_WORKLOADS = ("2869ce", "0e4a51", "6c71a0")
@@ -146,3 +149,17 @@ def speedup_stream(kind: str, seed: int, jobs: int = 1000) -> tuple[GpuJobs, int
     own = [tables[place] for place in rng.integers(0, 9, jobs)]
     arrival = np.cumsum(rng.exponential(1e4 / (slots * load), jobs))
     return GpuJobs(arrival, work, np.array([len(table) - 1 for table in own]), own), slots
+
+
+def stated_powers(
+    p: float | None, off: float, seed: int, jobs: int = 150
+) -> tuple[GpuJobs, npt.NDArray[np.float64]]:
+    """Jobs for 64 slots, and the p that they state."""
+    rng, slots = np.random.default_rng(seed), 64
+    work = rng.lognormal(3.0, 1.5, jobs)
+    own = rng.uniform(0.4, 0.9, jobs) if p is None else np.full(jobs, p)
+    stated = np.clip(own + rng.normal(0.0, off, jobs), 0.1, 1.0)
+    mean = np.exp(3.0 + 1.5**2 / 2.0)
+    arrival = np.cumsum(rng.exponential(mean / (2.2 * slots ** own.mean()), jobs))
+    tables = [np.append(0.0, np.arange(1.0, slots + 1.0) ** each) for each in own.tolist()]
+    return GpuJobs(arrival, work, np.full(jobs, slots), tables), stated

@@ -280,9 +280,17 @@ def share_gpus(
 
 
 class GpuEpoch:
-    """A user's loop around `malleable.Epoch`, told the tables, or of what program jobs are, or nothing."""
+    """A user's loop around `malleable.Epoch`, told tables, of what program jobs are, their p, or nothing."""
 
-    def __init__(self, slots: int, policy: str = "flex", told: bool = True, programs: bool = False):
+    def __init__(
+        self,
+        slots: int,
+        policy: str = "flex",
+        told: bool = True,
+        programs: bool = False,
+        powers: Any = None,
+    ):
+        self.powers = powers
         self.epoch, self.told = mb.Epoch(slots, "sum:response", policy), told
         self.programs: dict[int, int] | None = {} if programs else None
         self.id_of: dict[int, int] = {}
@@ -298,13 +306,15 @@ class GpuEpoch:
                     "max_slots": [int(state["max_slots"][k])],
                     "arrival": [state["arrival"][k]],
                 }
-                self.id_of[row] = self._add([state["size"][k]], columns, state["tables"][k])
+                self.id_of[row] = self._add(row, [state["size"][k]], columns, state["tables"][k])
         decision = self.epoch.decide(now)
         given = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
         return [given[self.id_of[row]] for row in rows]
 
-    def _add(self, work: Any, columns: Any, table: Any) -> int:
+    def _add(self, row: int, work: Any, columns: Any, table: Any) -> int:
         told: dict[str, Any] = {"speedup": [table[1:]]} if self.told else {}
+        if self.powers is not None:
+            told = {"speedup": [self.powers[row]]}
         if self.programs is not None:  # who has the same table runs the same program
             told = {"program": self.programs.setdefault(id(table), len(self.programs))}
         return int(self.epoch.add(work, **columns, **told)[0])

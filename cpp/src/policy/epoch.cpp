@@ -152,6 +152,7 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
   at_.jobs.append(jobs, kinds, at_.options.kind, at_.now, at_.options.min_mode);
   const std::size_t rows = at_.jobs.rows();
   programs_.come(at_.jobs, jobs.size(), programs);
+  powers_.come(at_.jobs, jobs.size());
   at_.grants.grow(rows);
   instance_.of.grow(rows);
   if (keys_) keys_->grow(rows);
@@ -200,11 +201,15 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   bool changed = changes.sla.given() && !ids.empty();
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
-    const bool had_work = jobs.work[row] > 0.0;
+    const double before = jobs.work[row];
     if (!changes.work.empty() || changes.speedup.given()) at_.serve(row);
     changed |= jobs.change(row, changes, k);
-    if (changes.speedup.given()) shares_.forget(row);
-    if (limits || changes.speedup.given() || had_work != (jobs.work[row] > 0.0)) {
+    powers_.worked(jobs, row, before);
+    if (changes.speedup.given()) {
+      shares_.forget(row);
+      powers_.told(row);
+    }
+    if (limits || changes.speedup.given() || (before > 0.0) != (jobs.work[row] > 0.0)) {
       refresh(row);
     } else if (keys_) {
       keys_->changed(at_, row);
@@ -231,6 +236,7 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     at_.grants.close(gone);
     instance_.of.close(gone);
     programs_.close(gone);
+    powers_.close(gone);
     if (start_) start_->close(gone);
     if (keys_) keys_->close(gone);
   });
@@ -289,6 +295,13 @@ void Epoch::decide_at(double now, double held) {
   periodic_.pass(at_, now);
   if (at_.options.unknown) unknown_.learn(at_, now);
   programs_.observe(at_, now);
+  powers_.observe(at_, now, [this](std::size_t row, double p) {
+    at_.serve(row);
+    at_.jobs.set_power(row, p);
+    shares_.forget(row);
+    refresh(row);
+  });
+  at_.jobs.tidy();
   at_.coming.decide(now, at_.jobs.next_id());
   decided_ = ++version_;
   at_.now = now;
@@ -320,9 +333,11 @@ void Epoch::decide_at(double now, double held) {
   at_.grants.end([this](Index row, std::int64_t before) {
     at_.jobs.serve(row, at_.now, before);
     at_.jobs.move(row, at_.now, before, at_.grants[row]);
+    powers_.moved(at_.jobs.id[row], row, before);
     if (at_.options.hysteresis > 0.0) resized_.push_back(at_.jobs.id[row]);
   });
   programs_.note_work(at_.jobs);
+  powers_.decided(at_);
 }
 
 // Starts and stops jobs with a start condition.
@@ -387,7 +402,7 @@ Plan Epoch::plan(bool detail) {
 }
 
 void Epoch::state(State& s) {
-  s(at_, version_, decided_, periodic_, programs_, equal_, resized_, by_key_, rule_);
+  s(at_, version_, decided_, periodic_, programs_, powers_, equal_, resized_, by_key_, rule_);
   key_rule_state(s, keys_);
   instance_.state(s, at_, !by_key_);
   if (at_.options.predictable) s(promised_);

@@ -28,6 +28,7 @@
 #include "malleable/policy/epoch/equal_rule.hpp"
 #include "malleable/policy/epoch/instance_rule.hpp"
 #include "malleable/policy/epoch/key_rule.hpp"
+#include "malleable/policy/epoch/learnt_powers.hpp"
 #include "malleable/policy/epoch/periodic.hpp"
 #include "malleable/policy/epoch/programs.hpp"
 #include "malleable/policy/epoch/promised.hpp"
@@ -181,6 +182,7 @@ class alignas(kLine) Epoch {
   Periodic periodic_;
   Promised promised_;
   Programs programs_;
+  LearntPowers powers_;
   CostlyMoves moves_;
   UnknownSizes unknown_;
   std::string rule_ = "none";

@@ -165,6 +165,11 @@ class JobTable {
   }
   // Sets the work left of a job whose size is unknown.
   void guess(std::size_t row, double left) { set_work(row, left); }
+  // Sets the exponent of a job without a table of rates, once some job had a speed-up.
+  void set_power(std::size_t row, double p) {
+    curved_ += (p < 1.0 ? 1U : 0U) - (curved(row) ? 1U : 0U);
+    exponent[row] = p;
+  }
   // Empties the columns of speed-ups if all jobs are linear. Call it after speed-ups came or went.
   void tidy();
 
