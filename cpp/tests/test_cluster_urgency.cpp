@@ -7,7 +7,7 @@ namespace test_cluster_urgency {
 // Jobs of map tasks on four generic slots, at time 0.
 struct Waits {
   ClusterState state;
-  std::vector<double> deadline, weight;
+  std::vector<double> deadline, weight, arrival;
 
   Waits() {
     state.cluster.generic = true;
@@ -16,6 +16,7 @@ struct Waits {
   void job(std::int64_t waiting, double seconds, double due, double weighs = 1.0) {
     deadline.push_back(due);
     weight.push_back(weighs);
+    arrival.push_back(0.0);
     state.rank.push_back(static_cast<Index>(state.rank.size()));
     PhaseState maps;
     maps.total = maps.waiting = waiting;
@@ -24,15 +25,17 @@ struct Waits {
     state.phases.push_back(maps);
     state.phases.emplace_back();
   }
-  std::vector<Index> order(Kind kind, std::size_t first = 100) {
+  std::vector<Index> order(Kind kind, std::size_t first = 100,
+                           Aggregate aggregate = Aggregate::kSum) {
     state.jobs.deadline = deadline;
     state.jobs.weight = weight;
+    state.jobs.arrival = arrival;
     ClusterUrgency urgency;
     for (Index j = 0; j < weight.size(); ++j) {
       urgency.add(state, 0, j, 0, state.phase(j, kMap).waiting);
     }
     std::vector<Index> found;
-    for (const auto& row : urgency.sort(state, kind, first)) found.push_back(row.job);
+    for (const auto& row : urgency.sort(state, 0, aggregate, kind, first)) found.push_back(row.job);
     return found;
   }
 };
@@ -56,6 +59,16 @@ TEST(a_far_deadline_can_wait) {
     CHECK(world.order(kind) == (std::vector<Index>{1, 0, 2}));
   }
   CHECK(world.order(Kind::kResponse) == (std::vector<Index>{0, 2, 1}));
+}
+
+TEST(a_maximum_goes_by_the_latest_start_of_the_last_task) {
+  Waits world;
+  world.job(4, 10.0, kInfinity);
+  world.job(1, 30.0, kInfinity);  // its task is long
+  world.job(8, 20.0, kInfinity);  // two rounds of tasks
+  CHECK(world.order(Kind::kResponse, 100, Aggregate::kMax) == (std::vector<Index>{2, 1, 0}));
+  world.arrival[0] = -25.0;
+  CHECK(world.order(Kind::kResponse, 100, Aggregate::kMax) == (std::vector<Index>{2, 0, 1}));
 }
 
 TEST(only_the_first_are_in_order) {

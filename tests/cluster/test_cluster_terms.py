@@ -59,6 +59,17 @@ def test_urgent_jobs_start_all_their_tasks_first():
     assert scheduler.rule.startswith("by urgency")
 
 
+def test_the_largest_response_goes_by_the_last_start():
+    two = mb.Cluster([{"slots": 2}])
+    jobs = mb.ClusterJobs([2, 1], [10, 30])
+    assert completions(jobs, "auto", cluster=two, objective="max:response") == [20, 30]
+    # Its reduces need 10 s after its maps.
+    jobs = mb.ClusterJobs(**TWO, reduces=[0, 1], reduce_seconds=10)
+    assert completions(jobs, "auto", cluster=ONE, objective="max:response") == [20, 20]
+    assert mb.Scheduler(ONE, objective="max:response").rule.startswith("by urgency")
+    assert mb.Scheduler(ONE, objective="max:stretch").rule.startswith("flex")
+
+
 @pytest.mark.parametrize("aggregate", ["sum", "max"])
 def test_an_objective_for_each_job(aggregate):
     jobs = mb.ClusterJobs([1, 1, 1], 10, deadline=[40, 10, 20], weight=[0.1, 9, 9])

@@ -75,8 +75,9 @@ void ClusterEpoch::note_kinds(const ClusterState& state) {
   time_matters_ = (depends_on_time_ && !(sums && steady)) || starts_;
   const bool may_order = may_share_ && !starts_ && !restarts_.any();
   can_share_ = may_order && !time_matters_;
-  by_urgency_ = may_order && time_matters_ && sums && options_.hysteresis == 0.0 &&
-                all_kinds(jobs, options_.kind, ClusterUrgency::knows);
+  by_urgency_ = may_order && time_matters_ && !options_.effort && options_.hysteresis == 0.0 &&
+                all_kinds(jobs, options_.kind,
+                          sums ? ClusterUrgency::knows_in_sum : ClusterUrgency::knows_in_maximum);
   // Jobs that wait to start need expected ends, and what a change gains depends on the work left.
   if (starts_ || restarts_.any()) sizeless_ = false;
 }
@@ -405,6 +406,7 @@ void ClusterEpoch::give_by_urgency(const ClusterState& state, int pool, Share& s
     const Index job = share.job[static_cast<std::size_t>(id)];
     const ClusterState::Demand demand = state.demand(job, pool);
     const bool waits = demand.most > demand.running;
+    urgency_.count(demand.work);
     const std::int64_t low = waits ? least(demand, state, job, pool) : demand.most;
     slots -= low;
     if (waits) {
@@ -415,7 +417,7 @@ void ClusterEpoch::give_by_urgency(const ClusterState& state, int pool, Share& s
   }
   const auto first = static_cast<std::size_t>(state.slots[pool]);
   std::size_t turn = 0;
-  for (const auto& row : urgency_.sort(state, options_.kind, first)) {
+  for (const auto& row : urgency_.sort(state, pool, options_.aggregate, options_.kind, first)) {
     ++turn;
     const auto more = std::clamp<std::int64_t>(slots, 0, row.most - row.low);
     slots -= more;

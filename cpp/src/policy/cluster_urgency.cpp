@@ -83,12 +83,37 @@ void ClusterUrgency::place(const ClusterState& state, Kind usual, double patienc
   row.key = row.lost ? row.work / weight : loss.ratio(row.work);
 }
 
-std::span<const ClusterUrgency::Waiting> ClusterUrgency::sort(const ClusterState& state, Kind usual,
+void ClusterUrgency::place_by_level(const ClusterState& state, int pool) {
+  const auto slots = static_cast<double>(std::max<std::int64_t>(state.slots[pool], 1));
+  for (auto* column : {&work_, &low_, &most_, &since_, &weight_}) column->clear();
+  double held = all_work_;
+  for (const Waiting& row : waiting_) {
+    work_.push_back(row.work * slots);
+    low_.push_back(0.0);
+    most_.push_back(static_cast<double>(row.most));
+    since_.push_back(state.jobs.arrival[row.job]);
+    weight_.push_back(state.jobs.weight_of(row.job));
+    held -= work_.back();
+  }
+  const double free = state.now + std::max(held, 0.0) / slots;
+  const LinearLevel::Jobs jobs{work_, low_, most_, since_, weight_};
+  const double level = LinearLevel().find(jobs, slots, free, 0.0).value_or(0.0);
+  for (std::size_t k = 0; k < waiting_.size(); ++k) {
+    waiting_[k].key = since_[k] + level / weight_[k] - waiting_[k].tail;
+  }
+}
+
+std::span<const ClusterUrgency::Waiting> ClusterUrgency::sort(const ClusterState& state, int pool,
+                                                              Aggregate aggregate, Kind usual,
                                                               std::size_t first) {
-  double all = 0.0;
-  for (const Waiting& row : waiting_) all += row.work;
-  const double mean = all / static_cast<double>(std::max<std::size_t>(waiting_.size(), 1));
-  for (Waiting& row : waiting_) place(state, usual, std::max(kPatience * mean, kTiny), row);
+  if (aggregate == Aggregate::kMax) {
+    place_by_level(state, pool);
+  } else {
+    double all = 0.0;
+    for (const Waiting& row : waiting_) all += row.work;
+    const double mean = all / static_cast<double>(std::max<std::size_t>(waiting_.size(), 1));
+    for (Waiting& row : waiting_) place(state, usual, std::max(kPatience * mean, kTiny), row);
+  }
   const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(first, waiting_.size()));
   std::nth_element(waiting_.begin(), end, waiting_.end());
   std::sort(waiting_.begin(), end);

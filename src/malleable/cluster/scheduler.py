@@ -399,7 +399,7 @@ class Scheduler(SchedulerEvents):
             "one by one": "no job that is here can use two slots, so its speed-up does not matter",
             "by size": f"tasks may slow each other down ({shown})",
             "equally": f"work keeps coming, and tasks slow each other down ({shown})",
-            "by urgency": "what a job costs changes at its deadline or steps",
+            "by urgency": "it matters when the last task of a job must start",
             "flow by flow": "a flow of several jobs is here",
             "flex": f"no order by size serves {self._objective}, gangs, minima of pools or an effort",
         }

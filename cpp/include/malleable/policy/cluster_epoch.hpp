@@ -23,8 +23,8 @@
 // matter and the order is best. While there are no more jobs than slots, and a decision holds no
 // longer than a task takes, a job of which little is known gets one slot until its tasks have shown
 // more, because the order of all other jobs depends on that. One job of a program does so for all,
-// unless runs of programs differ as much. If delays cost at deadlines, `auto` goes by the urgency
-// of waiting tasks (policy/cluster_urgency).
+// unless runs of programs differ as much. If delays cost at deadlines, or the largest response
+// counts, `auto` goes by the urgency of waiting tasks (policy/cluster_urgency).
 #pragma once
 
 #include <vector>
@@ -203,7 +203,7 @@ class ClusterEpoch final : public ClusterPolicy {
   double pool_minimum_;
   // uses what was learnt; may share slots by size, with these options; with the present jobs
   bool asks_, may_share_ = false, can_share_ = false;
-  bool by_urgency_ = false;  // deadlines of sums decide (policy/cluster_urgency)
+  bool by_urgency_ = false;  // of waiting tasks (policy/cluster_urgency)
   Pool pools_[2];
   std::int64_t stamps_ = 0;  // the last stamp
   RestartSlots restarts_;
