@@ -210,12 +210,14 @@ def lists_of(
 def rows_of(index: npt.ArrayLike, count: int) -> Integers:
     """Rows of a table by number (from the end if negative) or by a mask; IndexError otherwise."""
     chosen = np.asarray(index)
-    return np.arange(count)[chosen if chosen.size else chosen.astype(int)]
+    found: Integers = np.arange(count)[chosen if chosen.size else chosen.astype(int)]
+    return found
 
 
 def quotient(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
     """Entry by entry; 0 where ``whole`` is 0."""
-    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0.0)
+    found: Floats = np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0.0)
+    return found
 
 
 def numbered(names: Iterable[_Name]) -> tuple[list[_Name], Integers]:

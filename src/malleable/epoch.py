@@ -199,18 +199,21 @@ class BaseEpoch(Checkpointed):
         >>> epoch.rule
         'instance'
         """
-        return self._core.rule
+        found: str = self._core.rule
+        return found
 
     def _add(self, columns: dict[str, Any]) -> Integers:
         try:
-            return self._core.add(columns)
+            found: Integers = self._core.add(columns)
+            return found
         except TypeError:  # not plain columns
             first, values = next(iter(columns.items()))
             count = count_of(first, given(first, values))
             for field, values in columns.items():
                 if field not in self._optional:
                     given(field, values)
-            return self._core.add(columns_of(columns, count))
+            added: Integers = self._core.add(columns_of(columns, count))
+            return added
 
     def _update(self, ids: npt.ArrayLike, columns: dict[str, Any]) -> None:
         try:
@@ -292,7 +295,8 @@ class PlannedEpoch(BaseEpoch):
         the next decision, over the seconds. Other rates are interpolated by powers of the number; before any
         was seen, s slots do s^0.8. A changed estimate of work left counts as work done. O(entries).
         """
-        return self._core.rates(check_count("program", program), check_slots(most, "most"))
+        found: Floats = self._core.rates(check_count("program", program), check_slots(most, "most"))
+        return found
 
     def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
         # Codes of kinds, one for each job or one for all; None: the kind of the objective.

@@ -59,7 +59,8 @@ class Request:
         """Let the core plan the table."""
         tries = default_effort if self.effort is None else self.effort
         asked = self.slots, self.now, self.penalties, self.goal.is_max, self.policy, tries
-        return core(self.table, *asked, self.budget, *more)
+        found: dict[str, Any] = core(self.table, *asked, self.budget, *more)
+        return found
 
     def told(self, completion: Floats) -> dict[str, Any]:
         """The request as attributes of a plan; ``completion``: of the rows that penalties are of."""

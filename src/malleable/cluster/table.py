@@ -321,7 +321,10 @@ class ClusterJobs(Table):
     @property
     def rigid(self) -> npt.NDArray[np.bool_]:
         """Jobs with several tasks, which all run at once."""
-        return (self.width > 1) & (self.width >= self.maps) & (self.reduces == 0)
+        found: npt.NDArray[np.bool_] = (
+            (self.width > 1) & (self.width >= self.maps) & (self.reduces == 0)
+        )
+        return found
 
     def rates_on(self, own: Floats, names: Sequence[str]) -> Floats | None:
         """Rates of nodes with these names, shape (J, 2, n): those of jobs, else ``own``; None if jobs have

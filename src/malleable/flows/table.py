@@ -217,7 +217,8 @@ class Flows(CoreTable, _core.Flows):
     def after(self, row: int) -> list[int]:
         """The job rows for which the job at this ``row`` waits."""
         first, last = self.parent_offset[row : row + 2]
-        return self.parent[first:last].tolist()
+        found: list[int] = self.parent[first:last].tolist()
+        return found
 
     def take(self, index: npt.ArrayLike) -> Flows:
         """The flows at these rows, in that order; ``index`` are rows, or a mask. O(their jobs)."""

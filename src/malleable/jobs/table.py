@@ -389,7 +389,8 @@ class Jobs(CoreTable, _core.Jobs):
 
     @property
     def _modes(self) -> Integers:
-        return _core.Jobs.min_mode.__get__(self)
+        found: Integers = _core.Jobs.min_mode.__get__(self)
+        return found
 
     @property
     def min_mode(self) -> tuple[str, ...] | None:  # type: ignore[override]
@@ -405,7 +406,8 @@ class Jobs(CoreTable, _core.Jobs):
         """Which jobs wait until they get their minimum; ``min_mode`` is for jobs without a mode. O(J)."""
         if not len(self._modes):
             return np.full(len(self), min_mode == "start")
-        return self._modes == MIN_MODES.index("start")
+        found: npt.NDArray[np.bool_] = self._modes == MIN_MODES.index("start")
+        return found
 
     @property
     def name(self) -> tuple[str, ...]:

@@ -90,7 +90,8 @@ def facts(study: Study, asked: Asked, progress: runs.Tell | None = None) -> dict
     made = _Made(study, asked, found)
     told = made.head() | made.compared()
     told |= {"verdict": verdict(told), "complete": complete, "curve": made.curve(curve)}
-    return plain(told | {"time": _over_time(study, made.schedules, made.busy)})
+    result: dict[str, Any] = plain(told | {"time": _over_time(study, made.schedules, made.busy)})
+    return result
 
 
 def _rigid(study: Study) -> bool:
@@ -367,13 +368,15 @@ def ramp(times: Floats, values: Floats, edges: Floats) -> Floats:
     sums = np.concatenate([[0.0], np.cumsum(own)])
     weighted = np.concatenate([[0.0], np.cumsum(own * sorted_times)])
     before = np.searchsorted(sorted_times, edges)
-    return sums[before] * edges - weighted[before]
+    found: Floats = sums[before] * edges - weighted[before]
+    return found
 
 
 def _steps(time: Floats, slots: Floats, edges: Floats) -> Floats:
     # The integral up to each edge of slots that stay the same between two of these times.
     whole = np.concatenate([[0.0], np.cumsum(slots * np.diff(time))])
-    return np.interp(edges, time, whole)
+    found: Floats = np.interp(edges, time, whole)
+    return found
 
 
 def _busy_slots(study: Study, series: Mapping[str, Any]) -> tuple[Floats, Floats]:

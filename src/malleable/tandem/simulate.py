@@ -342,7 +342,8 @@ def _total_bound(jobs: Any, capacity: tuple[float, float], lone: Any = None) -> 
     # A lower bound on the sum of responses: that of SRPT at each station, or of a batch.
     if lone is None:
         return _core.tandem_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
-    return lone.total()
+    found: float = lone.total()
+    return found
 
 
 def _checked_times(jobs: Any, times: npt.ArrayLike) -> Floats:

@@ -326,9 +326,11 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     array([100,  20])
     """
     if is_frame(source):
-        return table_of(source, Jobs)
+        found: Jobs = table_of(source, Jobs)
+        return found
     with open_bytes(source, max_size) as (stream, where), telling_of(where):
-        return _made(_rows(stream, where, max_size), _JOBS)
+        made: Jobs = _made(_rows(stream, where, max_size), _JOBS)
+        return made
 
 
 def frame_trace(frame: Any) -> Trace:

@@ -181,7 +181,8 @@ class Phase:
     def _places(self) -> Integers:
         # Places of the tasks of all runs among the tasks of all jobs.
         before = np.cumsum(self.tasks) - self.tasks
-        return before[self.job] + self.task
+        found: Integers = before[self.job] + self.task
+        return found
 
     def first_runs(self, first: str, per_second: float) -> list[Floats]:
         """Begin and end [s] of the first run of known time of each job's tasks; NaN without one."""
@@ -203,4 +204,5 @@ def filled(begin: Floats, end: Floats) -> list[float]:
     length = end - begin
     known: Any = ~np.isnan(length)
     mean = math.fsum(length[known].tolist()) / int(known.sum()) if known.any() else 0.0
-    return np.where(known, length, mean).tolist()
+    found: list[float] = np.where(known, length, mean).tolist()
+    return found

@@ -15,8 +15,8 @@ constexpr double kFewest = 2.5;  // jobs that make a line
 // The weights of a line without slope, and of one at 0, in squares of p and in jobs.
 constexpr double kFlat = 0.1, kStraight = 2.0;
 constexpr double kMemory = 256.0;  // jobs that a line remembers, and rates
-// A rate is impossible beyond the limits by this part. Work left is taken for a guess while more
-// rates than one, and this part of all, are impossible.
+// A rate is impossible if it passes its limit by more than the part kBeyond. If more than one rate,
+// and more than the part kDoubt of all rates, is impossible, the work left counts as a guess.
 constexpr double kBeyond = 0.2, kDoubt = 0.1;
 
 }  // namespace

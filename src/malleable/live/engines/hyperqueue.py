@@ -275,8 +275,8 @@ class HyperQueue(Workers[_Pilot]):
 
     def _running(self, keys: Sequence[str]) -> list[_Pilot]:
         gone = set(keys)
-        each_has = lambda each: any(task.key in gone for task in each.sent)  # noqa: E731
-        return list(filter(each_has, self._workers.values()))
+        workers = self._workers.values()
+        return [each for each in workers if any(task.key in gone for task in each.sent)]
 
     def _tell(self, to: _Pilot, *messages: tuple[Any, ...]) -> None:
         to.unsent += supervisor.pack([*messages])

@@ -180,7 +180,8 @@ class Context:
     # Called by any thread.
 
     def local(self, name: str) -> str | None:
-        return self._python.getLocalProperty(name)
+        found: str | None = self._python.getLocalProperty(name)
+        return found
 
     def set_local(self, name: str, value: str | None) -> None:
         self._python.setLocalProperty(name, value)
