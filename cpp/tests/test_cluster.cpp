@@ -118,7 +118,8 @@ TEST(steps_of_any_size) {
     for (const EpochPolicy which : {EpochPolicy::kFlex, EpochPolicy::kFair}) {
       EpochOptions epoch;
       epoch.policy = which;
-      ClusterEpoch policy(epoch, false, false);
+      const auto made = make_cluster_epoch({epoch});
+      ClusterPolicy& policy = *made;
       const std::vector<double> whole = completions(world, options, policy);
       ClusterSimulation simulation(world.cluster(), world.jobs(), options, {}, {}, policy);
       double now = 0.0;
@@ -184,12 +185,13 @@ TEST(all_options_together) {
     const ClusterChanges changes{times, nodes, up};
     EpochOptions epoch;
     if (options.start_together()) epoch.min_mode = MinMode::kGang;
-    ClusterEpoch flex(epoch, chance(random, 0.5) && !options.start_together(), false, 0.2);
+    const auto flex =
+        make_cluster_epoch({epoch, chance(random, 0.5) && !options.start_together(), false, 0.2});
     ClusterFifo fifo;
     ClusterSrpt asrpt(SrptKind::kAsrpt, 1.0), larger(SrptKind::kMaxSrpt, 1.0),
         hesrpt(SrptKind::kHeSrpt, 0.5);
     for (ClusterPolicy* policy :
-         std::initializer_list<ClusterPolicy*>{&flex, &fifo, &asrpt, &larger, &hesrpt}) {
+         std::initializer_list<ClusterPolicy*>{flex.get(), &fifo, &asrpt, &larger, &hesrpt}) {
       ClusterSimulation simulation(world.cluster(), jobs, options, changes, {}, *policy);
       simulation.advance(kEnd);
       const ClusterTotals& totals = simulation.totals();
@@ -243,8 +245,8 @@ TEST(epochs_in_which_nothing_happens) {
   for (const double epoch : {1.0, 1e-3, 1e-300}) {
     ClusterOptions options;
     options.epoch = epoch;
-    ClusterEpoch policy(flex, false, false);
-    ClusterSimulation simulation(world.cluster(), jobs, options, {}, {}, policy);
+    const auto policy = make_cluster_epoch({flex});
+    ClusterSimulation simulation(world.cluster(), jobs, options, {}, {}, *policy);
     simulation.advance(kEnd);
     CHECK_AT_MOST(simulation.completion[0], 1e6 + 5.0, 2.0 * epoch);
     CHECK_AT_MOST(simulation.completion[1], 1e6 + 5.0, 2.0 * epoch);
@@ -262,9 +264,9 @@ TEST(nobody_is_asked_for_ever) {
   EpochOptions flex;
   flex.kind = Kind::kTardiness;
   ClusterOptions options;
-  ClusterEpoch policy(flex, false, false);
+  const auto policy = make_cluster_epoch({flex});
   ClusterSimulation simulation(world.cluster(), world.jobs(), options, {time, node, up}, {},
-                               policy);
+                               *policy);
   simulation.advance(kEnd);
   CHECK_EQUAL(simulation.totals().completed, 0);
   CHECK(simulation.totals().decisions < 5000);

@@ -4,6 +4,8 @@
 #include "check.hpp"
 #include "cluster_world.hpp"
 #include "malleable/policy/cluster_auto.hpp"
+#include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/cluster_flow.hpp"
 
 namespace malleable::check {
 namespace test_cluster_auto {
@@ -14,20 +16,20 @@ TEST(flows_are_served_whole) {
   world.job(0, 2, 1.0, {}, 0);
   world.job(0, 40, 1.0, {0}, 0);
   world.job(1, 6, 1.0, {}, 0);
-  ClusterAuto policy({}, false);
-  const std::vector<double> found = world.completions(policy);
+  const auto policy = make_cluster_auto({}, false);
+  const std::vector<double> found = world.completions(*policy);
   CHECK_EQUAL(found[0], 4.0);
   CHECK_EQUAL(found[1], 24.0);
   CHECK_EQUAL(found[2], 3.0);
-  CHECK(policy.rule({}) != "flow by flow");  // all flows have ended
+  CHECK(policy->rule({}) != "flow by flow");  // all flows have ended
 }
 
 TEST(jobs_alone_are_shared_as_without_flows) {
   World world;
   for (const std::int64_t flow : {0, 1, 2, 3}) world.job(flow, 9 - 5 * flow % 7, 3.0, {}, 0);
-  ClusterAuto policy({}, false);
-  ClusterEpoch expected({}, false, false, 0.0, true);
-  CHECK(world.completions(policy) == world.completions(expected));
+  const auto policy = make_cluster_auto({}, false);
+  const auto expected = make_cluster_epoch({.asks = true});
+  CHECK(world.completions(*policy) == world.completions(*expected));
 }
 
 // As FlowFlex ranks them, with so many jobs that lists are not compared.
@@ -40,9 +42,9 @@ TEST(flows_run_as_with_flowflex) {
       world.job(k, 1 + k * 7 % 11, 1.0 + k * 5 % 3, {}, 0);
       world.job(k, 1 + k * 5 % 7, 1.0 + k * 3 % 4, {first}, 0);
     }
-    ClusterAuto policy({}, false);
-    ClusterFlow expected({});
-    CHECK(world.completions(policy) == world.completions(expected));
+    const auto policy = make_cluster_auto({}, false);
+    const auto expected = make_cluster_flow({});
+    CHECK(world.completions(*policy) == world.completions(*expected));
   }
 }
 
@@ -53,8 +55,8 @@ TEST(a_job_that_ends_when_flows_come) {
   world.job(0, 2, 1.0, {}, 0);
   world.job(0, 4, 1.0, {1}, 0);
   world.arrival = {0.0, 1.0, 1.0};
-  ClusterAuto policy({}, false);
-  CHECK(world.completions(policy) == (std::vector<double>{1.0, 2.0, 4.0}));
+  const auto policy = make_cluster_auto({}, false);
+  CHECK(world.completions(*policy) == (std::vector<double>{1.0, 2.0, 4.0}));
 }
 
 }  // namespace test_cluster_auto

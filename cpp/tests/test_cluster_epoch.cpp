@@ -36,11 +36,11 @@ struct Fixture {
       state.changed[0].push_back(j);
     }
   }
-  void decide(ClusterPolicy& policy) {
+  void decide(const std::unique_ptr<ClusterEpoch>& policy) {
     moved.clear();
     old.clear();
     ClusterPolicy::Answer answer(value, moved, old);
-    policy.decide(state, 0, answer);
+    policy->decide(state, 0, answer);
     state.changed[0].clear();
   }
 };
@@ -51,8 +51,8 @@ TEST(decides_beyond_the_last_time_there_is) {
     Fixture f;
     EpochOptions options;
     options.kind = kind;
-    ClusterEpoch flex(options, false, false);
-    flex.begin(f.state);
+    const auto flex = make_cluster_epoch({options});
+    flex->begin(f.state);
     f.state.now = 2e15;
     f.decide(flex);
     CHECK_EQUAL(f.value[0] + f.value[1], 4.0);
@@ -63,8 +63,8 @@ TEST(decides_beyond_the_last_time_there_is) {
 // long.
 TEST(many_tasks_of_the_longest_kind) {
   Fixture f;
-  ClusterEpoch flex({}, false, false);
-  flex.begin(f.state);
+  const auto flex = make_cluster_epoch({});
+  flex->begin(f.state);
   f.state.phases[0].estimate = 1e15;
   f.state.size[0] = 8e15;
   f.decide(flex);
@@ -77,8 +77,8 @@ TEST(many_tasks_of_the_longest_kind) {
 
 TEST(shortest_job_gets_what_it_can_use) {
   Fixture f;
-  ClusterEpoch flex({}, false, false);
-  flex.begin(f.state);
+  const auto flex = make_cluster_epoch({});
+  flex->begin(f.state);
   f.decide(flex);
   CHECK_EQUAL(f.value[0], 2.0);
   CHECK_EQUAL(f.value[1], 2.0);
@@ -103,13 +103,13 @@ TEST(estimates_make_the_order) {
   Fixture f;
   f.state.phases[0].estimate = 1.0;
   f.state.phases[2].estimate = 100.0;
-  ClusterEpoch flex({}, false, false);
-  flex.begin(f.state);
+  const auto flex = make_cluster_epoch({});
+  flex->begin(f.state);
   f.decide(flex);
   CHECK_EQUAL(f.value[0], 4.0);
   CHECK_EQUAL(f.value[1], 0.0);
-  ClusterEpoch gentle({}, true, false);
-  gentle.begin(f.state);
+  const auto gentle = make_cluster_epoch({.at_least_one = true});
+  gentle->begin(f.state);
   f.state.changed[0] = {0, 1};
   f.decide(gentle);
   CHECK_EQUAL(f.value[0], 3.0);
@@ -120,8 +120,8 @@ TEST(fair_shares_and_generic_slots) {
   Fixture f;
   EpochOptions options;
   options.policy = EpochPolicy::kFair;
-  ClusterEpoch fair(options, false, false);
-  fair.begin(f.state);
+  const auto fair = make_cluster_epoch({options});
+  fair->begin(f.state);
   f.decide(fair);
   CHECK_EQUAL(f.value[0], 2.0);
   CHECK_EQUAL(f.value[1], 2.0);

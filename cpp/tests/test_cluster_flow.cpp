@@ -16,8 +16,8 @@ TEST(flows_by_hand) {
   world.job(0, 2, 10.0, {}, 0);
   world.job(0, 1, 5.0, {0}, 0);
   world.job(1, 1, 1.0, {}, 0);
-  ClusterFlow policy({});
-  const std::vector<double> found = world.completions(policy);
+  const auto policy = make_cluster_flow({});
+  const std::vector<double> found = world.completions(*policy);
   CHECK_EQUAL(found[0], 11.0);
   CHECK_EQUAL(found[1], 16.0);
   CHECK_EQUAL(found[2], 1.0);
@@ -28,11 +28,11 @@ TEST(users_share_before_flows) {
   World world;
   world.job(0, 10, 1.0, {}, 0);
   world.job(1, 10, 1.0, {}, 1);
-  ClusterFlow all({}), apart({.by_user = true});
-  CHECK_EQUAL(world.completions(all)[0], 5.0);
-  CHECK_EQUAL(world.completions(all)[1], 10.0);
-  CHECK_EQUAL(world.completions(apart)[0], 10.0);
-  CHECK_EQUAL(world.completions(apart)[1], 10.0);
+  const auto all = make_cluster_flow({}), apart = make_cluster_flow({.by_user = true});
+  CHECK_EQUAL(world.completions(*all)[0], 5.0);
+  CHECK_EQUAL(world.completions(*all)[1], 10.0);
+  CHECK_EQUAL(world.completions(*apart)[0], 10.0);
+  CHECK_EQUAL(world.completions(*apart)[1], 10.0);
 }
 
 }  // namespace test_cluster_flow

@@ -59,11 +59,11 @@ struct Jobs {
 };
 
 struct World {
-  ClusterEpoch policy;
+  std::unique_ptr<ClusterEpoch> policy;
   Scheduler scheduler;
 
   explicit World(const SchedulerOptions& options = {})
-      : policy(flex(), false, false), scheduler(two_nodes(), {}, options, policy) {}
+      : policy(make_cluster_epoch({flex()})), scheduler(two_nodes(), {}, options, *policy) {}
   static EpochOptions flex() {
     EpochOptions options;
     options.policy = EpochPolicy::kFlex;
@@ -119,9 +119,9 @@ TEST(estimates_are_for_those_who_read_them) {
   fair.policy = EpochPolicy::kFair;
   ClusterFifo first;
   ClusterGittins least(false);
-  ClusterEpoch equal(fair, false, false), sized(World::flex(), false, false);
+  const auto equal = make_cluster_epoch({fair}), sized = make_cluster_epoch({World::flex()});
   for (ClusterPolicy* policy :
-       std::initializer_list<ClusterPolicy*>{&first, &least, &equal, &sized}) {
+       std::initializer_list<ClusterPolicy*>{&first, &least, equal.get(), sized.get()}) {
     Scheduler scheduler(two_nodes(), {}, options, *policy);
     Jobs jobs;
     jobs.add(20, 2.0, 0, 0.0);
@@ -132,7 +132,7 @@ TEST(estimates_are_for_those_who_read_them) {
     scheduler.ended({id, map, four, {}, {}, std::vector<double>{9.0}}, 9.0);
     scheduler.decide(9.0);
     const bool same = scheduler.state().phase(0, kMap).estimate == before;
-    CHECK_EQUAL(same, policy != &sized);
+    CHECK_EQUAL(same, policy != sized.get());
     CHECK(scheduler.estimate_of(0, kMap).seconds > 1.5 * before);
   }
 }

@@ -4,8 +4,12 @@
 #include <cmath>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "malleable/model/domain.hpp"
+#include "malleable/policy/flow_epoch.hpp"
+#include "malleable/policy/restart_slots.hpp"
+#include "malleable/policy/user_shares.hpp"
 
 namespace malleable {
 namespace {
@@ -13,6 +17,7 @@ namespace {
 // Terms: a side is the flows of one user, or of all, with their epoch; a flow's line is its
 // unfinished jobs, the longest path first; a guessed phase has no stated time of its tasks.
 
+constexpr std::int64_t kAbsent = -1;  // the flow has no id in the epoch
 // Tasks that take no time count as this much work.
 constexpr double kLeastWork = 1e-9;
 // Ranks of a flow's jobs differ by this part of the flow's price, which is less than prices of two
@@ -20,6 +25,23 @@ constexpr double kLeastWork = 1e-9;
 constexpr double kRanksApart = 1e-12, kHighestFlowPrice = 1e9;
 // A speed-up that has changed by less is not told again.
 constexpr double kSameSpeedup = 0.02;
+
+Index flow_of(const ClusterState& state, Index job) {
+  return state.jobs.flow.empty() ? job : static_cast<Index>(state.jobs.flow[job]);
+}
+
+// Whether the phase is in the table: those with tasks, or the only one.
+bool has_phase(const ClusterState& state, Index job, Phase p) {
+  return state.jobs.tasks[p][job] > 0 || (p == kMap && state.jobs.tasks[kReduce][job] == 0);
+}
+
+// Visits phases in the table: visit(phase, its place in the flow from `place` on).
+template <typename Visit>
+void each_phase(const ClusterState& state, Index job, Index place, const Visit& visit) {
+  for (const Phase p : {kMap, kReduce}) {
+    if (has_phase(state, job, p)) visit(p, place++);
+  }
+}
 
 bool is_guessed(const ClusterState& state, Index job, Phase p) {
   return state.believed[2 * job + p] <= 0.0 && state.jobs.tasks[p][job] > 0;
@@ -44,420 +66,487 @@ Terms terms_of(const ClusterState& state, std::span<const Index> jobs) {
   return terms;
 }
 
-}  // namespace
+class ByFlow final : public ClusterFlow {
+ public:
+  explicit ByFlow(const ClusterFlowOptions& options) : options_(options) {}
 
-// Visits phases with tasks: visit(phase, its place in the table of the flow).
-template <typename Visit>
-void ClusterFlow::each_phase(const ClusterState& state, Index job, const Visit& visit) const {
-  Index place = at_[job];
-  const Phases phases = phases_of(state, job);
-  if (phases[kMap]) visit(kMap, place++);
-  if (phases[kReduce]) visit(kReduce, place);
-}
+  Style style() const override {
+    return options_.targets || options_.by_user || literal() ? Style::kTargets : Style::kRanks;
+  }
+  double first_rank(const ClusterState& state, Index job, int) override {
+    return rank_now(state, job);
+  }
+  // With `targets`: they are filled by precedence; or precedence alone decides, unless users share
+  // the slots first or the slots of the epoch are the targets.
+  bool fills_in_order() const override { return options_.targets; }
+  bool order_decides() const override {
+    return options_.targets && !options_.by_user && !spreads_ && !restarts_.any();
+  }
 
-// What is left of a phase, as a job of the flow in the epoch's table.
-ClusterFlow::Left ClusterFlow::left_of(const ClusterState& state, Index job, Phase p) const {
-  const bool here = place_[job] == Place::kHere;
-  const PhaseState& s = state.phase(job, p);
-  const std::int64_t tasks = here ? s.unfinished() : state.jobs.tasks[p][job];
-  // The last phase of a job ends with the job.
-  const bool is_last = p == kReduce || state.jobs.tasks[kReduce][job] == 0;
-  const bool ended = place_[job] == Place::kDone || (tasks == 0 && !is_last);
-  double work = here ? state.held(s.remaining(), s.estimate) : believed_work(state, job, p);
-  // The phase that runs counts the restarts of the job.
-  const bool runs = here && (p == kMap) == (state.phase(job, kMap).unfinished() > 0);
-  if (restarts_.any() && runs) work += worth_[job].restarts;
-  return {std::clamp(work, kLeastWork, kWorkRange.most),
-          std::clamp<std::int64_t>(tasks, 1, std::max<std::int64_t>(1, state.jobs.maximum_of(job))),
-          ended};
-}
+  // The rank; if it does not decide alone, the place in the order as a number above 0.
+  double precedence(const ClusterState& state, Index job, int, std::int64_t) const override {
+    if (!options_.targets) return 0.0;
+    const double rank = jobs_[job].rank = rank_now(state, job);
+    if (order_decides()) return rank;
+    return rank < kInfinity ? 1.0 + rank / (1.0 + std::fabs(rank)) : 2.0;
+  }
 
-void ClusterFlow::begin(const ClusterState& state) {
-  flows_.clear();
-  sides_.clear();
-  place_.clear();
-  for (auto* column : {&most_, &rank_, &speedup_}) column->clear();
-  worth_.clear();
-  restarts_ = {};
-  several_ = 0;
-  spreads_ = spread_ = false;
-  serves_ = !options_.targets;
-  std::vector<Index> all(state.jobs.size());
-  std::iota(all.begin(), all.end(), Index{0});
-  added(state, all);
-}
+  void begin(const ClusterState& state) override {
+    flows_.clear();
+    sides_.clear();
+    jobs_.clear();
+    restarts_ = {};
+    several_ = 0;
+    spreads_ = spread_ = false;
+    serves_ = !options_.targets;
+    std::vector<Index> all(state.jobs.size());
+    std::iota(all.begin(), all.end(), Index{0});
+    added(state, all);
+  }
 
-void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) {
-  const std::size_t n = state.jobs.size(), users = options_.by_user ? state.user_running.size() : 1;
-  place_.resize(n, Place::kOutside);
-  for (auto* column : {&at_, &ends_}) column->resize(n, 0);
-  phases_.resize(n);
-  most_.resize(n, 0.0);
-  worth_.resize(n);
-  if (options_.targets) restarts_.note(state, jobs);
-  speedup_.resize(n, 1.0);
-  rank_.resize(n, kInfinity);
-  FlowEpochOptions how{.aggregate = options_.aggregate, .method = options_.method};
-  if (options_.effort > 0) how.effort = options_.effort;
-  while (sides_.size() < users) sides_.push_back({FlowEpoch(1, how), {}});
-  if (options_.by_user) between_.begin(state);
-  for (const Index job : jobs) {
+  // All jobs of a flow are added in one call.
+  void added(const ClusterState& state, std::span<const Index> jobs) override {
+    jobs_.resize(state.jobs.size());
+    if (options_.targets) restarts_.note(state, jobs);
+    FlowEpochOptions how{.aggregate = options_.aggregate, .method = options_.method};
+    if (options_.effort > 0) how.effort = options_.effort;
+    const std::size_t users = options_.by_user ? state.user_running.size() : 1;
+    while (sides_.size() < users) sides_.push_back({FlowEpoch(1, how), {}});
+    if (options_.by_user) between_.begin(state);
+    for (const Index job : jobs) {
+      const Index number = flow_of(state, job);
+      if (number >= flows_.size()) flows_.resize(number + std::size_t{1});
+      Flow& flow = flows_[number];
+      if (flow.unfinished == 0) flow = Flow{};
+      jobs_[job] = {};
+      flow.size += believed_work(state, job, kMap) + believed_work(state, job, kReduce);
+      flow.jobs.push_back(job);
+      ++flow.unfinished;
+    }
+  }
+
+  void keep(const ClusterState&, State& s) override {
+    for (Side& side : sides_) s(side);
+    s(serves_, flows_, several_, jobs_, guess_, spreads_, spread_);
+  }
+
+  void start(const ClusterState& state) override {
+    serves_ = true;
+    for (const Index job : state.present) {
+      const Index number = flow_of(state, job);
+      if (flows_[number].id == kAbsent) come(state, number);
+    }
+  }
+
+  void stop(const ClusterState& state) override {
+    serves_ = false;
+    for (Flow& flow : flows_) flow.id = kAbsent;
+    sides_.clear();
+    added(state, {});
+  }
+
+  void spread(bool spreads) override { spreads_ = spreads && !restarts_.any(); }
+  std::int64_t several() const override { return several_; }
+
+  void job_arrived(const ClusterState& state, Index job) override {
     const Index number = flow_of(state, job);
-    if (number >= flows_.size()) flows_.resize(number + std::size_t{1});
     Flow& flow = flows_[number];
-    if (flow.unfinished == 0) {
-      flow = Flow{};
-      flow.user = state.jobs.user_of(job);
-    }
-    place_[job] = Place::kOutside;
-    rank_[job] = kInfinity;
-    worth_[job] = {};
-    flow.size += believed_work(state, job, kMap) + believed_work(state, job, kReduce);
-    flow.jobs.push_back(job);
-    ++flow.unfinished;
+    jobs_[job].place = Place::kHere;
+    several_ += !std::exchange(flow.here, true) && flow.jobs.size() > 1 ? 1 : 0;
+    if (serves_ && flow.id == kAbsent) come(state, number);
   }
-}
 
-void ClusterFlow::keep(const ClusterState&, State& s) {
-  for (Side& side : sides_) s(side);
-  s(serves_, flows_, several_, place_, at_, ends_, phases_, most_, rank_, guess_);
-  s(spreads_, spread_, speedup_);
-}
+  void job_finished(const ClusterState& state, Index job) override {
+    Flow& flow = flows_[flow_of(state, job)];
+    jobs_[job].place = Place::kDone;
+    several_ -= --flow.unfinished == 0 && flow.here && flow.jobs.size() > 1 ? 1 : 0;
+    if (flow.id == kAbsent) return;
+    FlowEpoch& epoch = side_of(state, flow).epoch;
+    const FlowTable::Flow& told = epoch.flow(flow.id);
+    ended_.clear();
+    for (Index k = jobs_[job].at; k < jobs_[job].end; ++k) {
+      if (told.jobs[k].open()) ended_.push_back(told.first_id + k);
+    }
+    epoch.finish(ended_);
+    if (flow.unfinished == 0) flow.id = kAbsent;
+  }
 
-// Begins to serve, with all present flows.
-void ClusterFlow::start(const ClusterState& state) {
-  serves_ = true;
-  for (const Index job : state.present) {
+  void user_changed(const ClusterState& state, Index job, std::size_t before) override {
     const Index number = flow_of(state, job);
-    if (flows_[number].id == kAbsent) come(state, number);
+    Flow& flow = flows_[number];
+    if (!options_.by_user || flow.jobs.front() != job || flow.id == kAbsent) return;
+    sides_[before].epoch.remove({}, {&flow.id, 1});
+    come(state, number);
   }
-}
 
-void ClusterFlow::stop(const ClusterState& state) {
-  serves_ = false;
-  for (Flow& flow : flows_) flow.id = kAbsent;
-  most_.clear();
-  sides_.clear();
-  added(state, {});
-}
-
-// Adds a flow after all flows of its side.
-void ClusterFlow::come(const ClusterState& state, Index number) {
-  Flow& flow = flows_[number];
-  columns_.clear();
-  ended_.clear();
-  double arrival = kInfinity;
-  SlaView::Steps steps;  // of the first job with steps
-  for (const Index job : flow.jobs) {
-    arrival = std::min(arrival, state.jobs.arrival[job]);
-    if (steps.time.empty()) steps = state.jobs.steps_of(job);
-    at_[job] = static_cast<Index>(columns_.work.size());
-    phases_[job] = phases_of(state, job);
-    speedup_[job] = spreads_ ? state.learned.speedup : 1.0;  // until the next decision
-    each_phase(state, job, [&](Phase p, Index place) {
-      const Left left = left_of(state, job, p);
-      columns_.work.push_back(left.work);
-      columns_.max_slots.push_back(left.most);
-      columns_.speedup.add(speedup_[job], {});
-      if (left.ended) ended_.push_back(place);
-    });
-    ends_[job] = static_cast<Index>(columns_.work.size());
-  }
-  add_parents(state, flow);
-  columns_.job_offset.push_back(static_cast<std::int64_t>(columns_.work.size()));
-  const Terms terms = terms_of(state, flow.jobs);
-  columns_.arrival.push_back(arrival);
-  columns_.weight.push_back(terms.weight);
-  columns_.deadline.push_back(terms.deadline);
-  columns_.original.push_back(flow.size);
-  columns_.sla.add(steps);
-  const Kind kind = state.jobs.kind_of(flow.jobs.front(), options_.kind);
-  Side& side = side_of(flow);
-  const FlowEpoch::Ids ids = side.epoch.add({columns_.view(), {&kind, 1}});
-  flow.id = ids.first_flow;
-  flow.line.clear();
-  side.flow.push_back(number);
-  for (std::int64_t& of : ended_) of += ids.first_job;
-  side.epoch.finish(ended_);
-  for (const Index job : flow.jobs) count_most(state, job);
-}
-
-// A phase waits for the phase before it; a first phase waits for the last phases of parents.
-void ClusterFlow::add_parents(const ClusterState& state, const Flow& flow) {
-  std::vector<std::int64_t>& parent = columns_.parent;
-  for (const Index job : flow.jobs) {
-    for (std::size_t k = 0; !state.parents.empty() && k < state.parents[job].size(); ++k) {
-      const Index other = state.parents[job][k];
-      if (&flows_[flow_of(state, other)] == &flow) parent.push_back(ends_[other] - std::int64_t{1});
+  void decide(const ClusterState& state, int pool, Answer& answer) override {
+    for (const Index job : state.changed[pool]) update_job(state, job);
+    update_guesses(state);
+    update_speedups(state, answer);
+    count_restarts(state, answer);
+    usable_.assign(sides_.size(), 0.0);
+    for (const Index job : state.present) {
+      jobs_[job].most = static_cast<double>(state.demand(job, 0).most);
+      usable_[side_at(state, job)] += jobs_[job].most;
     }
-    columns_.parent_offset.push_back(static_cast<std::int64_t>(parent.size()));
-    if (at_[job] + 1 == ends_[job]) continue;
-    parent.push_back(at_[job]);
-    columns_.parent_offset.push_back(static_cast<std::int64_t>(parent.size()));
-  }
-}
-
-void ClusterFlow::leave(Flow& flow) {
-  const std::int64_t id = std::exchange(flow.id, kAbsent);
-  Side& side = side_of(flow);
-  side.epoch.remove({}, {&id, 1});
-  for (const Index job : flow.jobs) side.most -= std::exchange(most_[job], 0.0);
-}
-
-void ClusterFlow::job_arrived(const ClusterState& state, Index job) {
-  const Index number = flow_of(state, job);
-  Flow& flow = flows_[number];
-  place_[job] = Place::kHere;
-  several_ += !std::exchange(flow.here, true) && flow.jobs.size() > 1 ? 1 : 0;
-  if (serves_ && flow.id == kAbsent) come(state, number);
-}
-
-void ClusterFlow::job_finished(const ClusterState& state, Index job) {
-  Flow& flow = flows_[flow_of(state, job)];
-  place_[job] = Place::kDone;
-  several_ -= --flow.unfinished == 0 && flow.here && flow.jobs.size() > 1 ? 1 : 0;
-  if (flow.id == kAbsent) return;
-  Side& side = side_of(flow);
-  side.most -= std::exchange(most_[job], 0.0);
-  FlowEpoch& epoch = side.epoch;
-  const FlowTable::Flow& in_epoch = epoch.flow(flow.id);
-  ended_.clear();
-  for (Index k = at_[job]; k < ends_[job]; ++k) {
-    if (in_epoch.jobs[k].open()) ended_.push_back(in_epoch.first_id + k);
-  }
-  epoch.finish(ended_);
-}
-
-void ClusterFlow::user_changed(const ClusterState& state, Index job, std::size_t) {
-  const Index number = flow_of(state, job);
-  Flow& flow = flows_[number];
-  if (flow.jobs.front() != job) return;
-  const bool is_told = flow.id != kAbsent;
-  if (is_told) leave(flow);
-  flow.user = state.jobs.user_of(job);
-  if (is_told) come(state, number);
-}
-
-// Updates the epoch by the changes of a job and of its flow's terms.
-void ClusterFlow::update_job(const ClusterState& state, Index job) {
-  const Index number = flow_of(state, job);
-  if (place_[job] == Place::kDone || flows_[number].id == kAbsent) return;
-  Side& side = side_of(flows_[number]);
-  const FlowTable::Flow& in_epoch = side.epoch.flow(flows_[number].id);
-  count_most(state, job);
-  for (auto* column : {&ids_, &most_slots_, &ended_}) column->clear();
-  work_.clear();
-  // An engine may later show tasks of a phase that had none, or had ended.
-  bool again = phases_[job] != phases_of(state, job);
-  each_phase(state, job, [&](Phase p, Index place) {
-    if (again) return;
-    const Left left = left_of(state, job, p);
-    const bool open = in_epoch.jobs[place].open();
-    again |= !open && !left.ended;
-    if (!open || left.ended) {
-      if (open) ended_.push_back(in_epoch.first_id + place);
+    // A simulation with very long tasks may go beyond the latest time.
+    const double now = std::min(state.now, kLatestTime);
+    if (!options_.by_user) {
+      serve(now, sides_[0], usable_[0] > 0.0 ? state.slots[pool] : 0, answer);
       return;
     }
-    ids_.push_back(in_epoch.first_id + place);
-    work_.push_back(left.work);
-    most_slots_.push_back(left.most);
-  });
-  if (again) {
-    leave(flows_[number]);
-    come(state, number);
-    return;
-  }
-  const Terms terms = terms_of(state, flows_[number].jobs);
-  side.epoch.update(ids_, {&in_epoch.id, 1},
-                    {work_, most_slots_, {&terms.weight, 1}, {&terms.deadline, 1}, {}});
-  if (!ended_.empty()) side.epoch.finish(ended_);
-}
-
-// Counts the slots that a job could use now.
-void ClusterFlow::count_most(const ClusterState& state, Index job) {
-  if (place_[job] != Place::kHere) return;
-  const auto most = static_cast<double>(state.demand(job, 0).most);
-  side_of(flows_[flow_of(state, job)]).most += most - std::exchange(most_[job], most);
-}
-
-// Counts restarts in the slots and the work of all jobs that are here.
-void ClusterFlow::count_restarts(const ClusterState& state, const Answer& answer) {
-  if (options_.targets) restarts_.note(state, state.changed[0]);
-  if (!restarts_.any()) return;
-  restarts_.begin(state, 0);
-  for (const Index job : state.present) {
-    const double p = state.exponent_of(job), target = std::floor(answer.get(job));
-    worth_[job] = restarts_.of(state, job, 0, p, target);
-    update_job(state, job);
-  }
-}
-
-// Updates jobs without a stated time, whose tasks count like those of other jobs.
-void ClusterFlow::update_guesses(const ClusterState& state) {
-  const double* seconds = state.learned.seconds;
-  if (std::equal(guess_, guess_ + 2, seconds)) return;
-  std::copy(seconds, seconds + 2, guess_);
-  for (const Flow& flow : flows_) {
-    for (std::size_t k = 0; flow.id != kAbsent && k < flow.jobs.size(); ++k) {
-      const Index job = flow.jobs[k];
-      const bool guessed = is_guessed(state, job, kMap) || is_guessed(state, job, kReduce);
-      if (guessed && place_[job] == Place::kOutside) update_job(state, job);
+    const std::span<const double> parts = between_.of(state, pool, usable_);
+    for (std::size_t user = 0; user < sides_.size(); ++user) {
+      const double slots = usable_[user] > 0.0 ? parts[user] : 0.0;
+      serve(now, sides_[user], static_cast<std::int64_t>(slots), answer);
     }
   }
-}
 
-// Updates jobs of whose speed-up more is known, and all when it begins or ends to count.
-void ClusterFlow::update_speedups(const ClusterState& state, Answer& answer) {
-  const bool other = std::exchange(spread_, spreads_) != spreads_;
-  for (std::size_t k = 0; other && k < state.present.size(); ++k) answer.reorder(state.present[k]);
-  if (!other && !spreads_) return;
-  for (const Flow& flow : flows_) {
-    for (std::size_t k = 0; flow.id != kAbsent && k < flow.jobs.size(); ++k) {
-      const Index job = flow.jobs[k];
-      const double p = speedup_of(state, job);
-      if (place_[job] == Place::kDone || std::fabs(p - speedup_[job]) < kSameSpeedup) continue;
-      speedup_[job] = p;
-      Side& side = side_of(flow);
-      const FlowTable::Flow& told = side.epoch.flow(flow.id);
-      ids_.clear();
-      speedups_.clear();
-      for (Index place = at_[job]; place < ends_[job]; ++place) {
-        if (!told.jobs[place].open()) continue;
-        ids_.push_back(told.first_id + place);
-        speedups_.add(p, {});
-      }
-      FlowEpoch::Changes changes{};
-      changes.speedup = speedups_.view();
-      side.epoch.update(ids_, {}, changes);
+ private:
+  struct Flow {
+    double size = 0.0;            // work at arrival
+    std::vector<Index> jobs;      // in the order of the table
+    std::int64_t unfinished = 0;  // of them
+    bool here = false;
+    std::int64_t id = kAbsent;  // id in the epoch of its side
+    std::vector<Index> line;    // unfinished jobs, longest path first, at the last decision
+
+    void state(State& s) { s(size, jobs, unfinished, here, id, line); }
+  };
+  // The flows of one user, or of all users.
+  struct Side {
+    FlowEpoch epoch;
+    std::vector<Index> flow;  // number, by id
+
+    Index number_of(const FlowTable::Flow& told) const {
+      return flow[static_cast<std::size_t>(told.id)];
     }
-  }
-}
+    void state(State& s) { s(epoch, flow); }
+  };
+  enum class Place : std::uint8_t { kOutside, kHere, kDone };  // not come yet; come; finished
+  struct Job {
+    Place place = Place::kOutside;
+    Index at = 0, end = 0;  // the places of its phases in its flow's table
+    double most = 0.0;      // slots that it can use
+    // its place in the order of targets, computed when asked for
+    mutable double rank = kInfinity;
+    RestartSlots::Worth worth = {};  // if slots need a restart
 
-void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
-  for (const Index job : state.changed[pool]) update_job(state, job);
-  update_guesses(state);
-  update_speedups(state, answer);
-  count_restarts(state, answer);
-  usable_.clear();
-  for (const Side& side : sides_) usable_.push_back(side.most);
-  // A simulation with very long tasks may go beyond the latest time.
-  const double now = std::min(state.now, kLatestTime);
-  if (!options_.by_user) {
-    serve(now, sides_[0], state.slots[pool], answer);
-    return;
-  }
-  const std::span<const double> parts = between_.of(state, pool, usable_);
-  for (std::size_t user = 0; user < sides_.size(); ++user) {
-    serve(now, sides_[user], static_cast<std::int64_t>(parts[user]), answer);
-  }
-}
+    void state(State& s) { s(place, at, end, rank); }
+  };
+  // What is left of a phase.
+  struct Left {
+    double work;
+    std::int64_t most;
+    bool ended;
+  };
 
-// Decides about the flows of a side.
-void ClusterFlow::serve(double now, Side& side, std::int64_t slots, Answer& answer) {
-  const bool any = slots > 0 && side.most > 0.0;
-  FlowEpoch::Order order;
-  if (any && by_epoch()) side.epoch.decide(now, slots);
-  if (any && !literal()) order = spreads_ ? side.epoch.order() : side.epoch.order(now, slots);
-  if (any) line_up(side);
-  if (style() == Style::kTargets) {
-    hand_out(side, order.rows, any ? static_cast<double>(slots) : 0.0, answer);
+  // The slots of the epoch are the targets.
+  bool by_epoch() const { return literal() || spreads_; }
+  bool literal() const { return options_.method == FlowMethod::kLiteral; }
+  // The side of a flow with this job.
+  std::size_t side_at(const ClusterState& state, Index job) const {
+    if (!options_.by_user) return 0;
+    return state.jobs.user_of(flows_[flow_of(state, job)].jobs.front());
   }
-  rank(side, order, answer);
-}
+  Side& side_of(const ClusterState& state, const Flow& flow) {
+    return sides_[side_at(state, flow.jobs.front())];
+  }
+  // p of a job at a decision; that of all programs for jobs that have not come.
+  double speedup_of(const ClusterState& state, Index job) const {
+    if (!spreads_) return 1.0;
+    return jobs_[job].place == Place::kHere ? state.exponent_of(job) : state.learned.speedup;
+  }
 
-// The jobs of flows that changed, the longest path first.
-void ClusterFlow::line_up(Side& side) {
-  for (const FlowTable::Flow& in_epoch : side.epoch.flows()) {
-    if (!in_epoch.fresh) continue;
-    Flow& flow = flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]];
-    flow.line.clear();
+  // What is left of a phase, as a job of the flow in the epoch's table.
+  Left left_of(const ClusterState& state, Index job, Phase p) const {
+    const Place place = jobs_[job].place;
+    const bool here = place == Place::kHere;
+    const PhaseState& s = state.phase(job, p);
+    const std::int64_t tasks = here ? s.unfinished() : state.jobs.tasks[p][job];
+    // The last phase of a job ends with the job.
+    const bool is_last = p == kReduce || state.jobs.tasks[kReduce][job] == 0;
+    const bool ended = place == Place::kDone || (tasks == 0 && !is_last);
+    double work = here ? state.held(s.remaining(), s.estimate) : believed_work(state, job, p);
+    // The phase that runs counts the restarts of the job.
+    const bool runs = here && (p == kMap) == (state.phase(job, kMap).unfinished() > 0);
+    if (restarts_.any() && runs) work += jobs_[job].worth.restarts;
+    const std::int64_t most = std::max<std::int64_t>(1, state.jobs.maximum_of(job));
+    return {std::clamp(work, kLeastWork, kWorkRange.most), std::clamp<std::int64_t>(tasks, 1, most),
+            ended};
+  }
+
+  // Adds a flow after all flows of its side.
+  void come(const ClusterState& state, Index number) {
+    Flow& flow = flows_[number];
+    columns_.clear();
+    ended_.clear();
+    double arrival = kInfinity;
+    SlaView::Steps steps;  // of the first job with steps
     for (const Index job : flow.jobs) {
-      if (place_[job] != Place::kDone) flow.line.push_back(job);
+      arrival = std::min(arrival, state.jobs.arrival[job]);
+      if (steps.time.empty()) steps = state.jobs.steps_of(job);
+      jobs_[job].at = static_cast<Index>(columns_.work.size());
+      each_phase(state, job, jobs_[job].at, [&](Phase p, Index place) {
+        const Left left = left_of(state, job, p);
+        columns_.work.push_back(left.work);
+        columns_.max_slots.push_back(left.most);
+        // until the next decision
+        columns_.speedup.add(spreads_ ? state.learned.speedup : 1.0, {});
+        if (left.ended) ended_.push_back(place);
+      });
+      jobs_[job].end = static_cast<Index>(columns_.work.size());
     }
-    std::stable_sort(flow.line.begin(), flow.line.end(), [&](Index a, Index b) {
-      return phase_of(in_epoch, a).path > phase_of(in_epoch, b).path;
+    add_parents(state, flow);
+    columns_.job_offset.push_back(static_cast<std::int64_t>(columns_.work.size()));
+    const Terms terms = terms_of(state, flow.jobs);
+    columns_.arrival.push_back(arrival);
+    columns_.weight.push_back(terms.weight);
+    columns_.deadline.push_back(terms.deadline);
+    columns_.original.push_back(flow.size);
+    columns_.sla.add(steps);
+    const Kind kind = state.jobs.kind_of(flow.jobs.front(), options_.kind);
+    Side& side = side_of(state, flow);
+    const FlowEpoch::Ids ids = side.epoch.add({columns_.view(), {&kind, 1}});
+    flow.id = ids.first_flow;
+    flow.line.clear();
+    side.flow.push_back(number);
+    for (std::int64_t& of : ended_) of += ids.first_job;
+    side.epoch.finish(ended_);
+  }
+
+  // A phase waits for the phase before it; a first phase waits for the last phases of parents.
+  void add_parents(const ClusterState& state, const Flow& flow) {
+    std::vector<std::int64_t>& parent = columns_.parent;
+    for (const Index job : flow.jobs) {
+      for (std::size_t k = 0; !state.parents.empty() && k < state.parents[job].size(); ++k) {
+        const Index other = state.parents[job][k];
+        if (&flows_[flow_of(state, other)] == &flow) {
+          parent.push_back(jobs_[other].end - std::int64_t{1});
+        }
+      }
+      columns_.parent_offset.push_back(static_cast<std::int64_t>(parent.size()));
+      if (jobs_[job].at + 1 == jobs_[job].end) continue;
+      parent.push_back(jobs_[job].at);
+      columns_.parent_offset.push_back(static_cast<std::int64_t>(parent.size()));
+    }
+  }
+
+  // Updates the epoch by the changes of a job and of its flow's terms.
+  void update_job(const ClusterState& state, Index job) {
+    const Index number = flow_of(state, job);
+    const Flow& flow = flows_[number];
+    if (jobs_[job].place == Place::kDone || flow.id == kAbsent) return;
+    FlowEpoch& epoch = side_of(state, flow).epoch;
+    const FlowTable::Flow& told = epoch.flow(flow.id);
+    for (auto* column : {&ids_, &most_slots_, &ended_}) column->clear();
+    work_.clear();
+    // An engine may later show tasks of a phase that had none, or had ended.
+    bool again = false;
+    Index end = jobs_[job].at;
+    each_phase(state, job, jobs_[job].at, [&](Phase p, Index place) {
+      end = place + 1;
+      if (end > jobs_[job].end) return;
+      const Left left = left_of(state, job, p);
+      const bool open = told.jobs[place].open();
+      again |= !open && !left.ended;
+      if (open && left.ended) ended_.push_back(told.first_id + place);
+      if (!open || left.ended) return;
+      ids_.push_back(told.first_id + place);
+      work_.push_back(left.work);
+      most_slots_.push_back(left.most);
     });
-  }
-}
-
-// Sets targets: those of a plan, or slots down the order; without rows no job gets any.
-void ClusterFlow::hand_out(Side& side, std::span<const Index> rows, double slots, Answer& answer) {
-  const std::span<const FlowTable::Flow> flows = side.epoch.flows();
-  const auto give = [&](const FlowTable::Flow& in_epoch) {
-    for (const Index job : flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]].line) {
-      const double most = restarts_.any() ? static_cast<double>(worth_[job].most) : most_[job];
-      const FlowTable::Job& phase = phase_of(in_epoch, job);
-      double own = std::min(slots, options_.targets ? most : most > 0.0 ? phase.high : 0.0);
-      if (by_epoch() && own > 0.0) own = static_cast<double>(phase.given);
-      answer.set(job, own);
-      if (!by_epoch()) slots -= own;
+    if (again || end != jobs_[job].end) {
+      epoch.remove({}, {&flow.id, 1});
+      come(state, number);
+      return;
     }
-  };
-  for (const Index row : rows) give(flows[row]);
-  for (std::size_t row = 0; rows.empty() && row < flows.size(); ++row) {
-    if (flows[row].open > 0) give(flows[row]);
+    const Terms terms = terms_of(state, flow.jobs);
+    epoch.update(ids_, {&flow.id, 1},
+                 {work_, most_slots_, {&terms.weight, 1}, {&terms.deadline, 1}, {}});
+    if (!ended_.empty()) epoch.finish(ended_);
   }
-}
 
-// Ranks of jobs: prices, or places in the order.
-void ClusterFlow::rank(Side& side, const FlowEpoch::Order& order, Answer& answer) {
-  if (options_.by_user && !options_.targets) return;
-  double next = 0.0;
-  for (std::size_t k = 0; k < order.rows.size(); ++k) {
-    const FlowTable::Flow& in_epoch = side.epoch.flows()[order.rows[k]];
-    double apart = 1.0;
-    if (!order.price.empty()) {
-      next = std::min(order.price[k], kHighestFlowPrice);
-      apart = kRanksApart * std::max(1.0, std::fabs(next));
-    }
-    for (const Index job : flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]].line) {
-      put(job, next, answer);
-      next += apart;
+  // With `targets`: counts restarts in the slots and the work of all jobs that are here
+  // (policy/restart_slots).
+  void count_restarts(const ClusterState& state, const Answer& answer) {
+    if (options_.targets) restarts_.note(state, state.changed[0]);
+    if (!restarts_.any()) return;
+    restarts_.begin(state, 0);
+    for (const Index job : state.present) {
+      const double p = state.exponent_of(job), target = std::floor(answer.get(job));
+      jobs_[job].worth = restarts_.of(state, job, 0, p, target);
+      update_job(state, job);
     }
   }
-}
 
-// Sets the rank of a job.
-void ClusterFlow::put(Index job, double rank, Answer& answer) {
-  const double before = std::exchange(rank_[job], rank);
-  if (!options_.targets) {
-    answer.set(job, rank);
-  } else if (before != rank) {
-    answer.reorder(job);
-  }
-}
-
-// A flow that comes between two decisions goes before the first flow with more work left.
-double ClusterFlow::rank_now(const ClusterState& state, Index job) const {
-  if (rank_[job] < kInfinity) return rank_[job];
-  const Flow& own = flows_[flow_of(state, job)];
-  const auto price = [&](const Flow& flow) {
-    double left = 0.0;
-    for (const Index other : flow.jobs) {
-      left += place_[other] == Place::kHere
-                  ? state.phase(other, kMap).remaining() + state.phase(other, kReduce).remaining()
-                  : believed_work(state, other, kMap) + believed_work(state, other, kReduce);
+  // Updates jobs without a stated time, whose tasks count like those of other jobs.
+  void update_guesses(const ClusterState& state) {
+    const double* seconds = state.learned.seconds;
+    if (std::equal(guess_, guess_ + 2, seconds)) return;
+    std::copy(seconds, seconds + 2, guess_);
+    for (const Flow& flow : flows_) {
+      for (std::size_t k = 0; flow.id != kAbsent && k < flow.jobs.size(); ++k) {
+        const Index job = flow.jobs[k];
+        const bool guessed = is_guessed(state, job, kMap) || is_guessed(state, job, kReduce);
+        if (guessed && jobs_[job].place == Place::kOutside) update_job(state, job);
+      }
     }
-    const double weight = terms_of(state, flow.jobs).weight;
-    return weight > 0.0 ? left / weight : kInfinity;
-  };
-  const double mine = price(own);
-  double rank = kInfinity;
-  const Side& side = side_of(own);
-  for (const FlowTable::Flow& in_epoch : side.epoch.flows()) {
-    const Flow& flow = flows_[side.flow[static_cast<std::size_t>(in_epoch.id)]];
-    if (in_epoch.open == 0 || &flow == &own || flow.line.empty() || price(flow) <= mine) continue;
-    rank = std::min(rank, rank_[flow.line.front()]);
   }
-  return rank < kInfinity ? rank - kRanksApart : rank;
-}
 
-// The rank; if it does not decide alone, the place in the order as a number above 0.
-double ClusterFlow::precedence(const ClusterState& state, Index job, int, std::int64_t) const {
-  if (!options_.targets) return 0.0;
-  const double rank = rank_[job] = rank_now(state, job);
-  if (order_decides()) return rank;
-  return rank < kInfinity ? 1.0 + rank / (1.0 + std::fabs(rank)) : 2.0;
+  // Updates jobs of whose speed-up more is known, and all when it begins or ends to count.
+  void update_speedups(const ClusterState& state, Answer& answer) {
+    const bool other = std::exchange(spread_, spreads_) != spreads_;
+    for (std::size_t k = 0; other && k < state.present.size(); ++k) {
+      answer.reorder(state.present[k]);
+    }
+    if (!other && !spreads_) return;
+    for (const Flow& flow : flows_) {
+      if (flow.id == kAbsent) continue;
+      FlowEpoch& epoch = side_of(state, flow).epoch;
+      const FlowTable::Flow& told = epoch.flow(flow.id);
+      for (const Index job : flow.jobs) {
+        const Job& own = jobs_[job];
+        const double p = speedup_of(state, job);
+        const double before = told.curved() ? told.speedup.exponent[own.end - 1] : 1.0;
+        if (own.place == Place::kDone || std::fabs(p - before) < kSameSpeedup) continue;
+        ids_.clear();
+        speedups_.clear();
+        for (Index k = own.at; k < own.end; ++k) {
+          if (!told.jobs[k].open()) continue;
+          ids_.push_back(told.first_id + k);
+          speedups_.add(p, {});
+        }
+        FlowEpoch::Changes changes{};
+        changes.speedup = speedups_.view();
+        epoch.update(ids_, {}, changes);
+      }
+    }
+  }
+
+  // Decides about the flows of a side.
+  void serve(double now, Side& side, std::int64_t slots, Answer& answer) {
+    FlowEpoch::Order order;
+    if (slots > 0) {
+      side.epoch.decide(now, slots);
+      order = side.epoch.order();
+      line_up(side);
+    }
+    if (style() == Style::kTargets) hand_out(side, order.rows, static_cast<double>(slots), answer);
+    if (style() == Style::kRanks || options_.targets) rank(side, order, answer);
+  }
+
+  // Sets the lines of flows that changed.
+  void line_up(Side& side) {
+    for (const FlowTable::Flow& told : side.epoch.flows()) {
+      if (!told.fresh) continue;
+      Flow& flow = flows_[side.number_of(told)];
+      flow.line.clear();
+      for (const Index job : flow.jobs) {
+        if (jobs_[job].place != Place::kDone) flow.line.push_back(job);
+      }
+      std::stable_sort(flow.line.begin(), flow.line.end(), [&](Index a, Index b) {
+        return phase_of(told, a).path > phase_of(told, b).path;
+      });
+    }
+  }
+
+  // The job's first unfinished phase in the table.
+  const FlowTable::Job& phase_of(const FlowTable::Flow& told, Index job) const {
+    const FlowTable::Job* first = &told.jobs[jobs_[job].at];
+    return first->open() || jobs_[job].at + 1 == jobs_[job].end ? *first : first[1];
+  }
+
+  // Sets targets: those of a plan, or slots down the order; without rows no job gets any.
+  void hand_out(Side& side, std::span<const Index> rows, double slots, Answer& answer) {
+    const std::span<const FlowTable::Flow> flows = side.epoch.flows();
+    const auto give = [&](const FlowTable::Flow& told) {
+      for (const Index job : flows_[side.number_of(told)].line) {
+        const Job& own = jobs_[job];
+        const FlowTable::Job& phase = phase_of(told, job);
+        double most = restarts_.any() ? static_cast<double>(own.worth.most) : own.most;
+        if (!options_.targets && most > 0.0) most = phase.high;
+        double given = std::min(slots, most);
+        if (by_epoch() && given > 0.0) given = static_cast<double>(phase.given);
+        answer.set(job, given);
+        if (!by_epoch()) slots -= given;
+      }
+    };
+    for (const Index row : rows) give(flows[row]);
+    for (std::size_t row = 0; rows.empty() && row < flows.size(); ++row) {
+      if (flows[row].open > 0) give(flows[row]);
+    }
+  }
+
+  // Sets ranks of jobs: prices, or places in the order.
+  void rank(Side& side, const FlowEpoch::Order& order, Answer& answer) {
+    double next = 0.0;
+    for (std::size_t k = 0; k < order.rows.size(); ++k) {
+      double apart = 1.0;
+      if (!order.price.empty()) {
+        next = std::min(order.price[k], kHighestFlowPrice);
+        apart = kRanksApart * std::max(1.0, std::fabs(next));
+      }
+      const FlowTable::Flow& told = side.epoch.flows()[order.rows[k]];
+      for (const Index job : flows_[side.number_of(told)].line) {
+        const double before = std::exchange(jobs_[job].rank, next);
+        if (!options_.targets) {
+          answer.set(job, next);
+        } else if (before != next) {
+          answer.reorder(job);
+        }
+        next += apart;
+      }
+    }
+  }
+
+  // The rank; between two decisions a new flow goes before the first flow with more work left.
+  double rank_now(const ClusterState& state, Index job) const {
+    if (jobs_[job].rank < kInfinity) return jobs_[job].rank;
+    const Flow& own = flows_[flow_of(state, job)];
+    const auto price = [&](const Flow& flow) {
+      double left = 0.0;
+      for (const Index other : flow.jobs) {
+        left += jobs_[other].place == Place::kHere
+                    ? state.phase(other, kMap).remaining() + state.phase(other, kReduce).remaining()
+                    : believed_work(state, other, kMap) + believed_work(state, other, kReduce);
+      }
+      const double weight = terms_of(state, flow.jobs).weight;
+      return weight > 0.0 ? left / weight : kInfinity;
+    };
+    const double mine = price(own);
+    double rank = kInfinity;
+    const Side& side = sides_[side_at(state, job)];
+    for (const FlowTable::Flow& told : side.epoch.flows()) {
+      const Flow& flow = flows_[side.number_of(told)];
+      if (told.open == 0 || &flow == &own || flow.line.empty() || price(flow) <= mine) continue;
+      rank = std::min(rank, jobs_[flow.line.front()].rank);
+    }
+    return rank < kInfinity ? rank - kRanksApart : rank;
+  }
+
+  ClusterFlowOptions options_;
+  bool serves_ = true;                     // whether flows are added to epochs
+  bool spreads_ = false, spread_ = false;  // now, and at the last decision
+  RestartSlots restarts_;
+  UserShares between_;
+  std::vector<double> usable_;  // by side: slots that its jobs can use
+  std::vector<Side> sides_;
+  std::vector<Flow> flows_;
+  std::vector<Job> jobs_;
+  std::int64_t several_ = 0;
+  double guess_[2] = {0.0, 0.0};  // seconds of a task without any estimate
+  // Workspace for changes of an epoch.
+  FlowColumns columns_;
+  std::vector<std::int64_t> ids_, most_slots_, ended_;
+  std::vector<double> work_;
+  SpeedupColumns speedups_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClusterFlow> make_cluster_flow(const ClusterFlowOptions& options) {
+  return std::make_unique<ByFlow>(options);
 }
 
 }  // namespace malleable

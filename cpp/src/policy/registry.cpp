@@ -46,14 +46,13 @@ EpochOptions epoch_options(const ClusterRequest& r, EpochPolicy policy) {
 template <EpochPolicy policy>
 Made epoch_with(const ClusterRequest& r) {
   if (policy == EpochPolicy::kFifo && !r.by_user) return std::make_unique<ClusterFifo>();
-  return std::make_unique<ClusterEpoch>(epoch_options(r, policy), r.options.at_least_one, r.by_user,
-                                        r.options.pool_minimum, r.row.promises.learns);
+  return make_cluster_epoch({epoch_options(r, policy), r.options.at_least_one, r.by_user,
+                             r.options.pool_minimum, r.row.promises.learns});
 }
 template <FlowMethod method>
 Made flow_with(const ClusterRequest& r) {
   if (!r.generic) throw std::invalid_argument(std::string(r.row.name) + ": needs generic slots");
-  return std::make_unique<ClusterFlow>(
-      ClusterFlowOptions{method, r.aggregate, r.kind, r.options.effort.value_or(0), r.by_user});
+  return make_cluster_flow({method, r.aggregate, r.kind, r.options.effort.value_or(0), r.by_user});
 }
 template <SrptKind kind>
 Made srpt_with(const ClusterRequest& r) {
@@ -85,9 +84,8 @@ Made finish_with(const ClusterRequest& r) {
 Made auto_with(const ClusterRequest& r) {
   const bool by_stage = !r.generic || r.options.start_together() || r.options.at_least_one ||
                         r.options.pool_minimum > 0.0;
-  Made made = by_stage
-                  ? epoch_with<EpochPolicy::kFlex>(r)
-                  : std::make_unique<ClusterAuto>(epoch_options(r, EpochPolicy::kFlex), r.by_user);
+  Made made = by_stage ? epoch_with<EpochPolicy::kFlex>(r)
+                       : make_cluster_auto(epoch_options(r, EpochPolicy::kFlex), r.by_user);
   made->set_queue(best_order(r));
   made->set_for_node_rates(finish_with(r));
   return made;

@@ -17,61 +17,13 @@
 // at all present jobs and flows once. Policies: cluster_epoch, cluster_flow.
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include <memory>
 
-#include "malleable/policy/cluster_epoch.hpp"
-#include "malleable/policy/cluster_flow.hpp"
 #include "malleable/policy/cluster_policy.hpp"
+#include "malleable/policy/epoch/scene.hpp"
 
 namespace malleable {
 
-class ClusterAuto final : public ClusterPolicy {
- public:
-  ClusterAuto(const EpochOptions& options, bool by_user);
-
-  Style style() const override { return Style::kTargets; }
-  bool depends_on_time() const override { return !by_flow_ && jobs_.depends_on_time(); }
-  bool reads_exponents() const override { return jobs_.reads_exponents(); }
-  // Targets are filled in the order of jobs, or of flows; slots of slow nodes may idle; while
-  // flows are served, their order alone may decide.
-  bool fills_in_order() const override { return true; }
-  bool waits_for_speed() const override { return true; }
-  bool order_decides() const override { return by_flow_ && flows_.order_decides(); }
-  double precedence(const ClusterState& state, Index job, int pool,
-                    std::int64_t running) const override {
-    return by_flow_ ? flows_.precedence(state, job, pool, running)
-                    : jobs_.precedence(state, job, pool, running);
-  }
-  bool keeps(const ClusterState& state, Index job, int pool) const override {
-    return !by_flow_ && jobs_.keeps(state, job, pool);
-  }
-  std::string_view rule(const ClusterState& state) const override {
-    return by_flow_ ? "flow by flow" : jobs_.rule(state);
-  }
-  void begin(const ClusterState& state) override;
-  // All jobs of a flow are added in one call.
-  void added(const ClusterState& state, std::span<const Index> jobs) override;
-  void job_arrived(const ClusterState& state, Index job) override;
-  void job_finished(const ClusterState& state, Index job) override;
-  void user_changed(const ClusterState& state, Index job, std::size_t before) override;
-  void decide(const ClusterState& state, int pool, Answer& answer) override;
-  void keep(const ClusterState& state, State& s) override;
-
- private:
-  // Updates guaranteed_ and minima_.
-  void note_minima(const ClusterState& state, std::span<const Index> jobs);
-  bool has_minimum(const ClusterState& state, Index job) const;
-  // The other one of the two policies decides from now on.
-  void hand_over(const ClusterState& state);
-
-  ClusterEpoch jobs_;
-  ClusterFlow flows_;
-  bool by_flow_ = false;  // policy/cluster_flow decides
-  // Present jobs with a minimum; kept only while a flow of several jobs is present.
-  std::vector<std::uint8_t> guaranteed_;
-  std::int64_t minima_ = 0;  // their number
-  bool watches_ = false;     // they are kept
-};
+std::unique_ptr<ClusterPolicy> make_cluster_auto(const EpochOptions& options, bool by_user);
 
 }  // namespace malleable

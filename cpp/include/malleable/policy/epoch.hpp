@@ -89,6 +89,8 @@ class alignas(kLine) Epoch {
   // Throws for a period too short to change a time as large as `now`.
   static void check_clock(double now, double period);
   std::span<const std::int64_t> ids() const { return at_.jobs.id; }
+  // The present jobs, which other calls change.
+  const JobTable& jobs() const { return at_.jobs; }
   std::span<const std::int64_t> given() const { return at_.grants.given(); }
   // The slots of a present job.
   std::int64_t slots_of(std::int64_t id) const { return at_.grants[at_.jobs.find(id)]; }

@@ -47,6 +47,8 @@ class RestartSlots {
     std::int64_t most = 0;  // slots that are worth a restart, or held
     double restarts = 0.0;  // slot-seconds of restarts, also of jobs that give them
     std::int64_t held = 0;
+
+    void state(State& s) { s(most, restarts, held); }
   };
   // What a job should have of what it could use. `p`: k slots do k^p; `target`: its slots at the
   // last decision.
