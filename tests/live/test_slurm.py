@@ -165,7 +165,7 @@ def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
     slurm.run("scancel", str(cancelled))
     slurm.wait(lambda: left()["cancelled"] == 0)
     slurm.wait(lambda: "DependencyNeverSatisfied" in slurm.seen("%r", "-n", "reduce"))
-    time.sleep(2.0)  # until it was looked at
+    slurm.wait(lambda: left().get("reduce") == 0)
     out = ends(governor)
     result = json.loads(out[out.index("{") : out.rindex("}") + 1])
     (reduce,) = [row for row in result["arrays"] if row["name"] == "reduce"]
