@@ -122,14 +122,13 @@ class Epochs final : public ClusterEpoch {
     for (const Index job : jobs) starts_ |= starts_together(state, job);
     restarts_.note(state, jobs);
     note_kinds(state);
-    const std::size_t users = how_.by_user ? state.user_running.size() : 1;
+    between_.begin(state, how_.by_user);
     for (int pool = 0; pool < 2; ++pool) {
       const std::int64_t slots = std::max<std::int64_t>(state.slots[pool], 1);
       std::vector<Share>& shares = pools_[pool].shares;
-      while (shares.size() < users) shares.push_back({Epoch(slots, how_.epoch), {}});
+      while (shares.size() < between_.users()) shares.push_back({Epoch(slots, how_.epoch), {}});
       pools_[pool].jobs.resize(state.jobs.size());
     }
-    if (how_.by_user) between_.begin(state);
   }
 
   void job_arrived(const ClusterState& state, Index job) override {
@@ -169,14 +168,11 @@ class Epochs final : public ClusterEpoch {
       const std::span<const Index> own(changed_.data() + first, last - first);
       update(state, pool, shares[user], own, answer);
     }
-    if (!how_.by_user) {
-      give(state, pool, shares[0], state.slots[pool], answer);
-      return;
-    }
     usable_.clear();
     started_.clear();
     for (const Share& share : shares) {
       double& usable = usable_.emplace_back(0.0);
+      if (!how_.by_user) break;
       for (const std::int64_t id : share.epoch.ids()) {
         usable += static_cast<double>(pools_[pool].jobs[share.job_of(id)].most);
       }
@@ -270,15 +266,11 @@ class Epochs final : public ClusterEpoch {
     return work * size / state.jobs.weight_of(job);
   }
 
-  // A job's minimum.
-  std::int64_t least(const ClusterState::Demand& demand) const {
-    return std::min(demand.most, std::max<std::int64_t>(how_.at_least_one ? 1 : 0, demand.minimum));
-  }
-
   // A job's minimum, or the slot for which an unsure job asks.
   std::int64_t least(const ClusterState::Demand& demand, const ClusterState& state, Index job,
                      int pool) const {
-    const std::int64_t own = least(demand);
+    const std::int64_t own =
+        std::min(demand.most, std::max<std::int64_t>(how_.at_least_one ? 1 : 0, demand.minimum));
     if (own > 0 || !unsure(state, job, pool)) return own;
     const auto program = static_cast<std::size_t>(state.jobs.group_of(job));
     const std::vector<Index>& asked = pools_[pool].asked;
@@ -431,7 +423,8 @@ class Epochs final : public ClusterEpoch {
     std::vector<std::int64_t>& low = old_.min_slots;
     low.clear();
     for (std::size_t row = 0; row < jobs.rows(); ++row) {
-      const std::int64_t own = least(state.demand(share.job_of(jobs.id[row]), pool));
+      const Index job = share.job_of(jobs.id[row]);
+      const std::int64_t own = least(state.demand(job, pool), state, job, pool);
       low.push_back(std::min(jobs.max_slots[row], std::max(own, part)));
     }
     share.epoch.update(share.epoch.ids(), {{}, {}, {}, low, {}});
@@ -519,14 +512,15 @@ class Epochs final : public ClusterEpoch {
     }
     // A simulation with very long tasks may go beyond the latest time.
     epoch.decide(std::min(state.now, kLatestTime), slots);
+    const auto given = epoch.given();
+    const auto changed = epoch.changed();
     for (std::size_t row = 0; row < jobs.rows(); ++row) {
-      if (sizeless_ && !epoch.changed()[row]) continue;
+      if (sizeless_ && !changed[row]) continue;
       const Index job = share.job_of(jobs.id[row]);
-      const std::int64_t given = epoch.given()[row];
       EpochJob& own = pools_[pool].jobs[job];
       const bool had_part = std::exchange(own.part, 0.0) > 0.0;
-      if (note_keeps(own, epoch.keeps(row), given) || had_part) answer.reorder(job);
-      answer.set(job, static_cast<double>(given));
+      if (note_keeps(own, epoch.keeps(row), given[row]) || had_part) answer.reorder(job);
+      answer.set(job, static_cast<double>(given[row]));
     }
   }
 

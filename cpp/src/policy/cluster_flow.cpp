@@ -110,9 +110,8 @@ class ByFlow final : public ClusterFlow {
     if (options_.targets) restarts_.note(state, jobs);
     FlowEpochOptions how{.aggregate = options_.aggregate, .method = options_.method};
     if (options_.effort > 0) how.effort = options_.effort;
-    const std::size_t users = options_.by_user ? state.user_running.size() : 1;
-    while (sides_.size() < users) sides_.push_back({FlowEpoch(1, how), {}});
-    if (options_.by_user) between_.begin(state);
+    between_.begin(state, options_.by_user);
+    while (sides_.size() < between_.users()) sides_.push_back({FlowEpoch(1, how), {}});
     for (const Index job : jobs) {
       const Index number = flow_of(state, job);
       if (number >= flows_.size()) flows_.resize(number + std::size_t{1});
@@ -191,10 +190,6 @@ class ByFlow final : public ClusterFlow {
     }
     // A simulation with very long tasks may go beyond the latest time.
     const double now = std::min(state.now, kLatestTime);
-    if (!options_.by_user) {
-      serve(now, sides_[0], usable_[0] > 0.0 ? state.slots[pool] : 0, answer);
-      return;
-    }
     const std::span<const double> parts = between_.of(state, pool, usable_);
     for (std::size_t user = 0; user < sides_.size(); ++user) {
       const double slots = usable_[user] > 0.0 ? parts[user] : 0.0;
@@ -424,16 +419,62 @@ class ByFlow final : public ClusterFlow {
     }
   }
 
-  // Decides about the flows of a side.
+  // Decides about the flows of a side: targets, and ranks of jobs (prices, or places in the order).
   void serve(double now, Side& side, std::int64_t slots, Answer& answer) {
-    FlowEpoch::Order order;
-    if (slots > 0) {
-      side.epoch.decide(now, slots);
-      order = side.epoch.order();
-      line_up(side);
+    if (slots == 0) {
+      take_all(side, answer);
+      return;
     }
-    if (style() == Style::kTargets) hand_out(side, order.rows, static_cast<double>(slots), answer);
-    if (style() == Style::kRanks || options_.targets) rank(side, order, answer);
+    side.epoch.decide(now, slots);
+    line_up(side);
+    const std::span<const Index> rows = side.epoch.order();
+    const std::span<const double> price = side.epoch.prices();
+    auto free = static_cast<double>(slots);
+    double next = 0.0, apart = 1.0;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (!price.empty()) {
+        next = std::min(price[k], kHighestFlowPrice);
+        apart = kRanksApart * std::max(1.0, std::fabs(next));
+      }
+      const FlowTable::Flow& told = side.epoch.flows()[rows[k]];
+      for (const Index job : flows_[side.number_of(told)].line) {
+        if (style() == Style::kTargets) answer.set(job, target_of(told, job, free));
+        put(job, next, answer);
+        next += apart;
+      }
+    }
+  }
+
+  // No job of the side has a target.
+  void take_all(const Side& side, Answer& answer) const {
+    if (style() != Style::kTargets) return;
+    for (const FlowTable::Flow& told : side.epoch.flows()) {
+      if (told.open == 0) continue;
+      for (const Index job : flows_[side.number_of(told)].line) answer.set(job, 0.0);
+    }
+  }
+
+  // The slots that a plan gives, or free slots down the order.
+  double target_of(const FlowTable::Flow& told, Index job, double& free) const {
+    const Job& own = jobs_[job];
+    const FlowTable::Job& phase = phase_of(told, job);
+    double most = restarts_.any() ? static_cast<double>(own.worth.most) : own.most;
+    if (!options_.targets && most > 0.0) most = phase.high;
+    if (by_epoch()) return most > 0.0 ? static_cast<double>(phase.given) : 0.0;
+    const double given = std::min(free, most);
+    free -= given;
+    return given;
+  }
+
+  // Sets the rank of a job, if ranks decide.
+  void put(Index job, double rank, Answer& answer) {
+    if (style() == Style::kTargets && !options_.targets) return;
+    const double before = std::exchange(jobs_[job].rank, rank);
+    if (!options_.targets) {
+      answer.set(job, rank);
+    } else if (before != rank) {
+      answer.reorder(job);
+    }
   }
 
   // Sets the lines of flows that changed.
@@ -455,49 +496,6 @@ class ByFlow final : public ClusterFlow {
   const FlowTable::Job& phase_of(const FlowTable::Flow& told, Index job) const {
     const FlowTable::Job* first = &told.jobs[jobs_[job].at];
     return first->open() || jobs_[job].at + 1 == jobs_[job].end ? *first : first[1];
-  }
-
-  // Sets targets: those of a plan, or slots down the order; without rows no job gets any.
-  void hand_out(Side& side, std::span<const Index> rows, double slots, Answer& answer) {
-    const std::span<const FlowTable::Flow> flows = side.epoch.flows();
-    const auto give = [&](const FlowTable::Flow& told) {
-      for (const Index job : flows_[side.number_of(told)].line) {
-        const Job& own = jobs_[job];
-        const FlowTable::Job& phase = phase_of(told, job);
-        double most = restarts_.any() ? static_cast<double>(own.worth.most) : own.most;
-        if (!options_.targets && most > 0.0) most = phase.high;
-        double given = std::min(slots, most);
-        if (by_epoch() && given > 0.0) given = static_cast<double>(phase.given);
-        answer.set(job, given);
-        if (!by_epoch()) slots -= given;
-      }
-    };
-    for (const Index row : rows) give(flows[row]);
-    for (std::size_t row = 0; rows.empty() && row < flows.size(); ++row) {
-      if (flows[row].open > 0) give(flows[row]);
-    }
-  }
-
-  // Sets ranks of jobs: prices, or places in the order.
-  void rank(Side& side, const FlowEpoch::Order& order, Answer& answer) {
-    double next = 0.0;
-    for (std::size_t k = 0; k < order.rows.size(); ++k) {
-      double apart = 1.0;
-      if (!order.price.empty()) {
-        next = std::min(order.price[k], kHighestFlowPrice);
-        apart = kRanksApart * std::max(1.0, std::fabs(next));
-      }
-      const FlowTable::Flow& told = side.epoch.flows()[order.rows[k]];
-      for (const Index job : flows_[side.number_of(told)].line) {
-        const double before = std::exchange(jobs_[job].rank, next);
-        if (!options_.targets) {
-          answer.set(job, next);
-        } else if (before != next) {
-          answer.reorder(job);
-        }
-        next += apart;
-      }
-    }
   }
 
   // The rank; between two decisions a new flow goes before the first flow with more work left.

@@ -1,10 +1,10 @@
 #include "malleable/policy/flow_epoch.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/policy/flow_curves.hpp"
 
@@ -64,6 +64,7 @@ void FlowEpoch::remove(std::span<const std::int64_t> jobs, std::span<const std::
 // with jobs that have outlived their estimates.
 void FlowEpoch::count_held(double now) {
   const double elapsed = now - at_.clock.now();
+  std::vector<std::int64_t> news;  // programs of whose speed-up more is known
   for (FlowTable::Flow& flow : at_.table.flows()) {
     flow.touched |= at_.waits(flow) && flow.arrival <= now;
     if (!flow.holds || elapsed == 0.0) continue;
@@ -71,30 +72,23 @@ void FlowEpoch::count_held(double now) {
       if (job.given == 0 || !job.open()) continue;
       job.attained += elapsed * static_cast<double>(job.given);
       flow.touched |= job.work == 0.0;
-    }
-  }
-}
-
-void FlowEpoch::learn(double now) {
-  const double seconds = now - at_.clock.now();
-  std::vector<std::int64_t> news;
-  for (const FlowTable::Flow& flow : at_.table.flows()) {
-    for (std::size_t k = 0; k < flow.program.size(); ++k) {
-      const FlowTable::Job& job = flow.jobs[k];
-      const bool works = job.open() && job.given > 0 && job.work > 0.0;
-      if (flow.program[k] < 0 || !works) continue;
-      if (rates_.observe(flow.program[k], job.given, job.then - job.work, seconds)) {
-        news.push_back(flow.program[k]);
+      const std::int64_t program = flow.program_of(flow.place_of(job));
+      if (program >= 0 && job.work > 0.0 &&
+          rates_.observe(program, job.given, job.then - job.work, elapsed)) {
+        news.push_back(program);
       }
     }
   }
-  if (news.empty()) return;
-  std::sort(news.begin(), news.end());
+  if (!news.empty()) learn(news);
+}
+
+// Tells the jobs of these programs what was learnt.
+void FlowEpoch::learn(std::span<const std::int64_t> news) {
   for (FlowTable::Flow& flow : at_.table.flows()) {
     if (flow.program.empty()) continue;
     FlowTable::change_speedups(flow, [&](const FlowTable::Job& job, SpeedupColumns& columns) {
       const std::int64_t program = flow.program[flow.place_of(job)];
-      const bool known = std::binary_search(news.begin(), news.end(), program);
+      const bool known = std::ranges::find(news, program) != news.end();
       if (known) columns.add(1.0, rates_.rates(program, std::min(job.max_slots, at_.slots)));
       return known;
     });
@@ -121,45 +115,13 @@ void FlowEpoch::order_flows() {
   for (const Index row : ordered_) order_.push_back(flows[row].id);
 }
 
-// With a period no job gets more slots than it can keep busy; jobs are in turn by flow, within a
-// flow the longest path first.
-void FlowEpoch::serve_by_gains(FlowShares& to) {
-  to.serve_empty();
-  gains_.begin(to.free);
-  gaining_.clear();
-  for (const Index row : ordered_) {
-    FlowTable::Flow& flow = at_.table.flows()[row];
-    if (at_.waits(flow) || flow.volume == 0.0) continue;
-    flow.holds = true;
-    for (const Index place : flow.queue) {
-      FlowTable::Job& job = flow.jobs[place];
-      const SpeedupView speedup = flow.speedup.view();
-      double most = job.high;
-      if (at_.clock.any()) {
-        const double busy = speedup.slots_for(place, job.left / at_.clock.period());
-        most = std::min(most, std::ceil(busy));
-        decision_.order.push_back(flow.id_of(job));
-      }
-      gains_.add(job.left, most, speedup, place);
-      gaining_.push_back(&job);
-    }
-    gains_.end_flow(flow.value_of_second());
-  }
-  gained_.resize(gaining_.size());
-  gains_.allocate(at_.coming.expected(), gained_);
-  for (std::size_t k = 0; k < gaining_.size(); ++k) to.hand(*gaining_[k], gained_[k]);
-  to.serve_empty_rest(ordered_);
-}
-
+// Gives slots by the rule.
 void FlowEpoch::serve() {
   FlowShares shares{at_};
-  if (by_gains()) {
-    serve_by_gains(shares);
-  } else if (at_.clock.any() && rule_->by_order()) {
-    periodic_.serve(shares, ordered_, decision_.order);
-  } else {
-    rule_->serve(shares, ordered_, decision_.order);
-  }
+  FlowServer* server = rule_.get();
+  if (at_.clock.any() && rule_->by_order()) server = periodic_.get();
+  if (by_gains()) server = gains_.get();
+  server->serve(shares, ordered_, decision_.order);
 }
 
 // Writes the decision row by row, and the state kept from it. If a flow has not changed, only its
@@ -204,17 +166,16 @@ void FlowEpoch::report() {
   }
 }
 
-// The first part of a decision, up to the order of flows.
-void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
+const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int64_t> slots,
+                                             std::optional<double> period) {
   const double held = at_.clock.wanted(period);
   check_now(now, at_.clock.now());
   if (slots) validate_capacity(*slots);
   count_held(now);
-  learn(now);
-  if (slots.value_or(at_.slots) != at_.slots) at_.table.touch_all();
-  at_.slots = slots.value_or(at_.slots);
   // so that jobs whose estimates have run out are updated
-  if ((held > 0.0) != at_.clock.any()) at_.table.touch_all();
+  const bool other = (held > 0.0) != at_.clock.any();
+  if (other || slots.value_or(at_.slots) != at_.slots) at_.table.touch_all();
+  at_.slots = slots.value_or(at_.slots);
   ++version_;
   if (at_.clock.now() == -kInfinity) at_.table.arrive(now);
   at_.clock.begin(now, held);
@@ -224,17 +185,6 @@ void FlowEpoch::begin(double now, std::optional<std::int64_t> slots, std::option
   at_.coming.decide(now, at_.table.next_flow());
   at_.study();
   order_flows();
-}
-
-// Only the order of flows, and their prices if the rule has some.
-FlowEpoch::Order FlowEpoch::order(double now, std::int64_t slots) {
-  begin(now, slots, 0.0);
-  return order();
-}
-
-const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int64_t> slots,
-                                             std::optional<double> period) {
-  begin(now, slots, period);
   if (at_.slots > 0) serve();
   report();
   decision_.overloaded = at_.clock.overloaded(at_.slots);

@@ -58,12 +58,10 @@ double PeriodHistory::coming(double seconds, std::size_t here, double value) con
 
 // The scatter of sizes around their estimates (of logarithms), from the limits seen.
 double PeriodHistory::spread() const {
-  double highest = -1e300, sum = 0.0, total = 0.0;
-  std::array<double, kSpreads.size()> belief{};
-  for (std::size_t k = 0; k < kSpreads.size(); ++k) {
-    belief[k] = likelihood_[k] - kSmallSpread * kSpreads[k];
-    highest = std::max(highest, belief[k]);
-  }
+  double sum = 0.0, total = 0.0;
+  std::array<double, kSpreads.size()> belief = likelihood_;
+  for (std::size_t k = 0; k < kSpreads.size(); ++k) belief[k] -= kSmallSpread * kSpreads[k];
+  const double highest = *std::ranges::max_element(belief);
   for (std::size_t k = 0; k < kSpreads.size(); ++k) {
     const double odds = std::exp(belief[k] - highest);
     sum += odds * kSpreads[k];

@@ -5,13 +5,14 @@
 
 namespace malleable {
 
-void UserShares::begin(const ClusterState& state) {
-  const std::size_t users = state.user_running.size();
+void UserShares::begin(const ClusterState& state, bool by_user) {
+  by_user_ = by_user;
+  const std::size_t users = by_user ? state.user_running.size() : 1;
   wants_.assign(users, 0.0);
   nothing_.assign(users, 0.0);
   slots_.assign(users, 0.0);
   priority_.assign(users, 1.0);
-  for (std::size_t user = 0; user < state.jobs.user_priority.size(); ++user) {
+  for (std::size_t user = 0; by_user && user < state.jobs.user_priority.size(); ++user) {
     priority_[user] = state.jobs.user_priority[user];
   }
 }
@@ -21,6 +22,10 @@ void UserShares::begin(const ClusterState& state) {
 std::span<const double> UserShares::of(const ClusterState& state, int pool,
                                        std::span<const double> most,
                                        std::span<const double> least) {
+  if (!by_user_) {
+    slots_[0] = static_cast<double>(state.slots[pool]);
+    return slots_;
+  }
   const double all = static_cast<double>(state.slots[0] + state.slots[1]);
   const double part = static_cast<double>(state.slots[pool]) / std::max(all, 1.0);
   minimum_.clear();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "malleable/model/domain.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -30,6 +31,18 @@ struct SlaView {
     const auto count = static_cast<std::size_t>(offset[row + 1]) - first;
     return {time.subspan(first, count), penalty.subspan(first, count)};
   }
+};
+
+// The SLA steps of one row.
+struct SlaSteps {
+  std::vector<double> time, penalty;
+
+  void set(SlaView::Steps to) {
+    time.assign(to.time.begin(), to.time.end());
+    penalty.assign(to.penalty.begin(), to.penalty.end());
+  }
+  SlaView::Steps view() const { return {time, penalty}; }
+  void state(State& s) { s(time, penalty); }
 };
 
 // Columns by name. `each` visits them all as (name, column, length, may it be left out), first the

@@ -18,6 +18,9 @@
 
 namespace malleable {
 
+// Policies that plan jobs and decide in epochs.
+enum class EpochPolicy : std::uint8_t { kFlex, kFair, kFifo, kWdeq, kHeSrpt };
+
 // The quantity that is equal for all jobs: none (an order decides), slots, or slots over weight.
 enum class Shares : std::uint8_t { kByOrder, kEqual, kWeighted };
 

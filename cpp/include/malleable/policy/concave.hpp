@@ -32,7 +32,7 @@
 
 #include "malleable/kernel/shared_packing.hpp"
 #include "malleable/model/speedups.hpp"
-#include "malleable/policy/epoch_policy.hpp"
+#include "malleable/policy/baseline.hpp"
 #include "malleable/policy/flex.hpp"
 
 namespace malleable {

@@ -6,7 +6,7 @@
 // ready, flow by flow, within a flow the longest path first, each up to its maximum, as in a list
 // schedule of FlowFlex (policy/flowflex). Derived data are computed again only for changed flows.
 // O(jobs) to hand out the decision, O(jobs + parents) of the changed flows, beside the cost of the
-// rule. A decision may be held for a period (epoch/flow_periodic).
+// rule. A decision may be held for a period (epoch/flow_shares_periodic.cpp).
 //
 // Only finish() ends a job. Until then a job whose work has run out holds a slot, capacity
 // permitting, counts as ending now and keeps its children waiting. The speed-up of a program's jobs
@@ -19,8 +19,6 @@
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/flow_gains.hpp"
-#include "malleable/policy/epoch/flow_periodic.hpp"
 #include "malleable/policy/epoch/flow_rule.hpp"
 #include "malleable/policy/program_rates.hpp"
 
@@ -63,15 +61,10 @@ class FlowEpoch {
   const Decision& decide(double now, std::optional<std::int64_t> slots = std::nullopt,
                          std::optional<double> period = std::nullopt);
 
-  // For callers that hand out slots themselves: only the order of a decision. Rows of flows(), and
-  // by place their prices, if the order is one of prices (epoch/flow_rule).
-  struct Order {
-    std::span<const Index> rows = {};
-    std::span<const double> price = {};
-  };
-  Order order(double now, std::int64_t slots);
-  // The order of the last decision.
-  Order order() const { return {ordered_, rule_->prices()}; }
+  // The order of the last decision: rows of flows(); and by place their prices, if the order is one
+  // of prices (epoch/flow_rule).
+  std::span<const Index> order() const { return ordered_; }
+  std::span<const double> prices() const { return rule_->prices(); }
   // The flows as of the last decision.
   std::span<const FlowTable::Flow> flows() const { return at_.table.flows(); }
   const FlowTable::Flow& flow(std::int64_t id) const { return flows()[at_.table.find_flow(id)]; }
@@ -97,29 +90,22 @@ class FlowEpoch {
   void state(State& s);
 
  private:
-  void begin(double now, std::optional<std::int64_t> slots, std::optional<double> period);
   // FlowFlex with some speed-up below linear: slots go to the jobs that gain most by them.
   bool by_gains() const { return !at_.options.baseline && at_.table.curved(); }
   // Counts slot-seconds since the last decision, and finds jobs that outlived their estimates.
   void count_held(double now);
-  void learn(double now);
+  void learn(std::span<const std::int64_t> news);
   // Sets ordered_.
   void order_flows();
-  // Gives slots by the rule.
   void serve();
-  void serve_by_gains(FlowShares& to);
   // Writes the decision.
   void report();
 
   FlowScene at_;  // the flows, slots, options and time that all rules read
   std::unique_ptr<FlowRule> rule_;
   FlowInstance seen_;  // the present flows as a problem
-  FlowPeriodic periodic_;
+  std::unique_ptr<FlowServer> periodic_ = flow_shares_periodic(), gains_ = flow_shares_gains();
   ProgramRates rates_;
-  FlowGains gains_;
-  // Jobs that may get slots by gains, and the slots that they get.
-  std::vector<FlowTable::Job*> gaining_;
-  std::vector<double> gained_;
   std::uint64_t version_ = 0;
   std::vector<std::int64_t> order_;     // flow ids: of the last decision, then of new flows
   std::vector<Index> ordered_;          // flow rows, by priority

@@ -17,7 +17,6 @@
 
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/cluster_policy.hpp"
-#include "malleable/policy/epoch_policy.hpp"
 #include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/policy_options.hpp"

@@ -15,7 +15,8 @@ namespace malleable {
 
 class UserShares {
  public:
-  void begin(const ClusterState& state);
+  // If not `by_user`, one user has all slots.
+  void begin(const ClusterState& state, bool by_user = true);
   std::size_t users() const { return priority_.size(); }
   // Whole slots of each user. `most[user]`: slots that the user's jobs could use; `least[user]`:
   // slots that they must have (empty: none).
@@ -25,6 +26,7 @@ class UserShares {
  private:
   WaterFilling water_filling_;
   Problem between_;
+  bool by_user_ = true;
   std::vector<double> priority_, slots_, wants_, nothing_;  // by user
   std::vector<std::int64_t> minimum_, maximum_;
 };

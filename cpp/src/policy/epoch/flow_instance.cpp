@@ -18,7 +18,7 @@ void FlowInstance::fill_terms(const FlowScene& at) {
     terms.weight.push_back(flow.weight);
     terms.deadline.push_back(flow.deadline);
     terms.original.push_back(flow.size);
-    terms.sla.add({flow.sla_time, flow.sla_penalty});
+    terms.sla.add(flow.sla.view());
   }
   penalties.build(terms.terms(), seen.kind, custom, seen.id);
 }

@@ -2,16 +2,10 @@
 
 namespace malleable {
 
-void FlowRule::serve_down(FlowShares& to, std::span<const Index> order,
-                          std::span<const std::int64_t> limit) {
-  const bool empty = to.serve_empty();
-  if (!limit.empty()) to.fill(order, limit);
-  if (limit.empty() || empty) to.fill(order);
-  if (empty) to.serve_empty_rest(order);
-}
-
 void FlowRule::serve(FlowShares& to, std::span<const Index> order, std::vector<std::int64_t>&) {
-  serve_down(to, order, {});
+  const bool empty = to.serve_empty();
+  to.fill(order);
+  if (empty) to.serve_empty_rest(order);
 }
 
 std::unique_ptr<FlowRule> make_flow_rule(const FlowEpochOptions& options) {

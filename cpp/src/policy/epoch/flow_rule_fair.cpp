@@ -17,20 +17,42 @@ class FlowFair final : public FlowRule {
              std::vector<Index>&) override {}
   void serve(FlowShares& to, std::span<const Index>, std::vector<std::int64_t>& turns) override {
     to.serve_empty();
-    list_ready(to.at);
+    FlowScene& at = to.at;
+    ready_.clear();
+    for (auto* column : {&problem_.low, &problem_.high}) column->clear();
+    for (FlowTable::Flow& flow : at.table.flows()) {
+      if (at.waits(flow)) continue;
+      flow.holds = true;
+      for (FlowTable::Job& job : flow.jobs) {
+        if (!job.ready) continue;
+        ready_.push_back({&flow, &job});
+        problem_.low.push_back(job.share);
+        problem_.high.push_back(
+            at.clock.any() ? cap_at_period(job.left, at.clock.period(), 1.0, job.high) : job.high);
+      }
+    }
     const std::size_t n = ready_.size();
+    problem_.slots = static_cast<double>(at.slots);
     problem_.work.assign(n, 1.0);
-    problem_.idle_end.assign(n, to.at.clock.now());
+    problem_.idle_end.assign(n, at.clock.now());
     poured_.assign(n, 0.0);
     water_filling_.allocate(problem_, {}, poured_);
-    if (to.at.clock.any()) raise(to.at.clock.period(), turns);
+    if (at.clock.any()) raise(at.clock.period(), turns);
     for (std::size_t k = 0; k < n; ++k) ready_[k].job->share = poured_[k];
   }
 
  private:
-  void list_ready(FlowScene& at);
-  // Gives slots left over, and lists who gets more next.
-  void raise(double period, std::vector<std::int64_t>& turns);
+  // Gives slots left over, and lists the jobs in the order in which they get more.
+  void raise(double period, std::vector<std::int64_t>& turns) {
+    for (std::size_t k = 0; k < ready_.size(); ++k) {
+      problem_.work[k] = ready_[k].job->left;
+      problem_.high[k] = ready_[k].job->high;
+    }
+    left_over_.hand_out(problem_, period, {}, poured_);
+    sorted_.resize(ready_.size());
+    sorter_.sort(poured_, sorted_);
+    for (const Index k : sorted_) turns.push_back(ready_[k].flow->id_of(*ready_[k].job));
+  }
 
   struct Ready {
     const FlowTable::Flow* flow;
@@ -44,37 +66,6 @@ class FlowFair final : public FlowRule {
   LeftOverSlots left_over_;
   KeySort sorter_;
 };
-
-// Lists ready jobs and their maxima.
-void FlowFair::list_ready(FlowScene& at) {
-  ready_.clear();
-  problem_.slots = static_cast<double>(at.slots);
-  problem_.low.clear();
-  problem_.high.clear();
-  for (FlowTable::Flow& flow : at.table.flows()) {
-    if (at.waits(flow)) continue;
-    flow.holds = true;
-    for (FlowTable::Job& job : flow.jobs) {
-      if (!job.ready) continue;
-      ready_.push_back({&flow, &job});
-      problem_.low.push_back(job.share);
-      problem_.high.push_back(
-          at.clock.any() ? cap_at_period(job.left, at.clock.period(), 1.0, job.high) : job.high);
-    }
-  }
-}
-
-// Gives slots left over, and lists the jobs in the order in which they get more.
-void FlowFair::raise(double period, std::vector<std::int64_t>& turns) {
-  for (std::size_t k = 0; k < ready_.size(); ++k) {
-    problem_.work[k] = ready_[k].job->left;
-    problem_.high[k] = ready_[k].job->high;
-  }
-  left_over_.hand_out(problem_, period, {}, poured_);
-  sorted_.resize(ready_.size());
-  sorter_.sort(poured_, sorted_);
-  for (const Index k : sorted_) turns.push_back(ready_[k].flow->id_of(*ready_[k].job));
-}
 
 }  // namespace
 

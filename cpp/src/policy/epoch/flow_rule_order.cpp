@@ -13,14 +13,57 @@ constexpr std::size_t kListedJobs = 300;
 class FlowByValue final : public FlowRule {
  public:
   const char* name() const override { return "order"; }
-  void order(const FlowScene& at, FlowInstance& of, std::span<const std::int64_t> last,
-             std::vector<Index>& rows) override;
   std::span<const double> prices() const override { return prices_; }
+  void order(const FlowScene& at, FlowInstance& of, std::span<const std::int64_t> last,
+             std::vector<Index>& rows) override {
+    prices_.clear();
+    if (rows.empty()) return;
+    const FlowEpochOptions& options = at.options;
+    const bool few = at.table.open_jobs() <= kListedJobs || options.effort;
+    of.rows.assign(rows.begin(), rows.end());
+    jobs_.begin(at.clock.now(), at.slots);
+    for (const Index row : rows) {
+      const FlowTable::Flow& flow = at.table.flows()[row];
+      jobs_.add(flow.volume, flow.volume / flow.alone);  // work, mean parallelism
+    }
+    sorted_.resize(rows.size());
+    const bool compares = few || options.hysteresis > 0.0;
+    if (compares || options.aggregate == Aggregate::kMax || !by_prices(at, rows)) {
+      few ? of.build(at) : of.fill_terms(at);
+      choose(at, of, few, last);
+    }
+    for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = of.rows[sorted_[k]];
+  }
 
  private:
-  // Orders by prices alone; false: some penalty is not a line.
-  bool by_prices(const FlowScene& at, std::span<const Index> rows);
-  void choose(const FlowScene& at, FlowInstance& of, bool few, std::span<const std::int64_t> last);
+  // Orders many flows by prices alone; false: some penalty is not a line.
+  bool by_prices(const FlowScene& at, std::span<const Index> rows) {
+    rate_.clear();
+    for (const Index row : rows) {
+      const FlowTable::Flow& flow = at.table.flows()[row];
+      if (!info(flow.kind).steady) return false;
+      rate_.push_back(flow.value_of_second());
+    }
+    const std::span<const double> price = front_.prices(jobs_.work, jobs_.high, rate_, jobs_.slots);
+    sorter_.sort(price, sorted_);
+    for (const Index k : sorted_) prices_.push_back(price[k]);
+    return true;
+  }
+
+  // Chooses the best of several orders, with the last one and a whole plan's among them.
+  void choose(const FlowScene& at, FlowInstance& of, bool few, std::span<const std::int64_t> last) {
+    const FlowEpochOptions& options = at.options;
+    kept_.clear();
+    if (few || options.hysteresis > 0.0) of.places_of(last, kept_);
+    planned_.clear();
+    if (options.effort) {
+      of.plan(at, kept_, 0.0, searched_);
+      of.orders(searched_, planned_);
+    }
+    orders_.decide({jobs_, of.penalties, options.aggregate, few ? &of.problem : nullptr, kept_,
+                    options.hysteresis, planned_},
+                   sorted_);
+  }
 
   FlowsAsJobs jobs_;
   FlowOrder orders_;
@@ -31,57 +74,6 @@ class FlowByValue final : public FlowRule {
   KeySort sorter_;
   std::vector<std::vector<Index>> planned_;  // orders of plans
 };
-
-// Orders many flows only by prices, if all penalties are lines.
-bool FlowByValue::by_prices(const FlowScene& at, std::span<const Index> rows) {
-  rate_.clear();
-  for (const Index row : rows) {
-    const FlowTable::Flow& flow = at.table.flows()[row];
-    if (!info(flow.kind).steady) return false;
-    rate_.push_back(flow.value_of_second());
-  }
-  const std::span<const double> price = front_.prices(jobs_.work, jobs_.high, rate_, jobs_.slots);
-  sorter_.sort(price, sorted_);
-  for (const Index k : sorted_) prices_.push_back(price[k]);
-  return true;
-}
-
-void FlowByValue::order(const FlowScene& at, FlowInstance& of, std::span<const std::int64_t> last,
-                        std::vector<Index>& rows) {
-  prices_.clear();
-  if (rows.empty()) return;
-  const FlowEpochOptions& options = at.options;
-  const bool few = at.table.open_jobs() <= kListedJobs || options.effort;
-  of.rows.assign(rows.begin(), rows.end());
-  jobs_.begin(at.clock.now(), at.slots);
-  for (const Index row : rows) {
-    const FlowTable::Flow& flow = at.table.flows()[row];
-    jobs_.add(flow.volume, flow.volume / flow.alone);  // work, mean parallelism
-  }
-  sorted_.resize(rows.size());
-  const bool compares = few || options.hysteresis > 0.0;
-  if (compares || options.aggregate == Aggregate::kMax || !by_prices(at, rows)) {
-    few ? of.build(at) : of.fill_terms(at);
-    choose(at, of, few, last);
-  }
-  for (std::size_t k = 0; k < rows.size(); ++k) rows[k] = of.rows[sorted_[k]];
-}
-
-// Chooses the best of several orders, with the last one and a whole plan's among them.
-void FlowByValue::choose(const FlowScene& at, FlowInstance& of, bool few,
-                         std::span<const std::int64_t> last) {
-  const FlowEpochOptions& options = at.options;
-  kept_.clear();
-  if (few || options.hysteresis > 0.0) of.places_of(last, kept_);
-  planned_.clear();
-  if (options.effort) {
-    of.plan(at, kept_, 0.0, searched_);
-    of.orders(searched_, planned_);
-  }
-  orders_.decide({jobs_, of.penalties, options.aggregate, few ? &of.problem : nullptr, kept_,
-                  options.hysteresis, planned_},
-                 sorted_);
-}
 
 }  // namespace
 

@@ -22,13 +22,17 @@ class FlowPlanned final : public FlowRule {
   // Gives the slots that the plan has now.
   void serve(FlowShares& to, std::span<const Index> order, std::vector<std::int64_t>&) override {
     wanted_.clear();
-    std::size_t next = 0;
+    auto next = plan_->allocation.begin();
     for (const FlowTable::Flow& flow : to.at.table.flows()) {
       for (const FlowTable::Job& job : flow.jobs) {
-        wanted_.push_back(job.stage == JobStage::kRemoved ? 0 : plan_->allocation[next++]);
+        wanted_.push_back(job.stage == JobStage::kRemoved ? 0 : *next++);
       }
     }
-    serve_down(to, order, wanted_);
+    const bool empty = to.serve_empty();
+    to.fill(order, wanted_);
+    if (!empty) return;
+    to.fill(order);
+    to.serve_empty_rest(order);
   }
   const FlowPlan* planned() const override { return plan_ ? &*plan_ : nullptr; }
   void state(State& s) override { s(plan_); }

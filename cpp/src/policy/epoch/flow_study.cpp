@@ -31,49 +31,39 @@ void FlowScene::study() {
   }
 }
 
-// Sets work left and maximum of each job, and whether it can run.
-void FlowScene::study_jobs(Flow& flow) const {
-  for (Job& job : flow.jobs) {
+// Derives a flow's paths, volume and ready jobs.
+void FlowScene::study(Flow& flow) const {
+  flow.shown = false;
+  flow.queue.clear();
+  flow.empty = 0;
+  flow.volume = 0.0;
+  for (Job& job : flow.jobs) job.path = 0.0;
+  for (const Index place : flow.topological) {
+    Job& job = flow.jobs[place];
     const auto parents = flow.parents_of(job);
     job.ready = job.open() && std::none_of(parents.begin(), parents.end(),
                                            [&](Index p) { return flow.jobs[p].open(); });
     job.left = job.ready ? left(job) : job.work;
     job.high = job.fastest = room(job);
-    if (flow.curved()) job.fastest = flow.speedup.view().at(flow.place_of(job), job.high);
-    job.path = 0.0;
+    if (flow.curved()) job.fastest = flow.speedup.view().at(place, job.high);
+    flow.volume += job.left;
+    if (!job.ready) continue;
+    if (job.left > 0.0) {
+      flow.queue.push_back(place);
+    } else {
+      ++flow.empty;
+    }
   }
-}
-
-// Finds the longest path from each job's start to the end of its flow; returns the longest of all.
-double FlowScene::find_paths(Flow& flow) {
-  double longest = 0.0;
+  // The longest path from each job's start to the end of the flow.
+  flow.alone = flow.volume / static_cast<double>(std::max<std::int64_t>(slots, 1));
   for (std::size_t k = flow.jobs.size(); k-- > 0;) {
     Job& job = flow.jobs[flow.topological[k]];
     job.path += job.left / job.fastest;
-    longest = std::max(longest, job.path);
+    flow.alone = std::max(flow.alone, job.path);
     for (const Index above : flow.parents_of(job)) {
       flow.jobs[above].path = std::max(flow.jobs[above].path, job.path);
     }
   }
-  return longest;
-}
-
-// Derives a flow's paths, volume and ready jobs.
-void FlowScene::study(Flow& flow) {
-  study_jobs(flow);
-  flow.shown = false;
-  flow.queue.clear();
-  flow.empty = 0;
-  flow.volume = 0.0;
-  for (const Index place : flow.topological) {
-    const Job& job = flow.jobs[place];
-    flow.volume += job.left;
-    if (!job.ready) continue;
-    flow.empty += left(job) == 0.0 ? 1 : 0;
-    if (job.left > 0.0) flow.queue.push_back(place);
-  }
-  const auto all = static_cast<double>(std::max<std::int64_t>(slots, 1));
-  flow.alone = std::max(find_paths(flow), flow.volume / all);
   if (options.baseline == FlowBaseline::kFifo) return;
   std::sort(flow.queue.begin(), flow.queue.end(), [&](Index a, Index b) {
     const double longer = flow.jobs[a].path, shorter = flow.jobs[b].path;

@@ -44,7 +44,7 @@ void FlowTable::add(Additions&& added, bool custom, double now) {
     Flow& flow = flows_.emplace_back(Flow{next_flow_++, next_job_, rows_,
                                           added.dated ? flows.arrival[j] : now, flows.weight[j],
                                           flows.deadline[j], flows.original[j], added.kind_of(j)});
-    flow.set_steps(flows.sla.of(j));
+    flow.sla.set(flows.sla.of(j));
     flow.jobs.reserve(end - begin);
     flow.topological.reserve(end - begin);
     flow.parent.reserve(
@@ -76,8 +76,7 @@ void FlowTable::add(Additions&& added, bool custom, double now) {
 }
 
 Index FlowTable::find_flow(std::int64_t id) const {
-  const auto at = std::lower_bound(flows_.begin(), flows_.end(), id,
-                                   [](const Flow& flow, std::int64_t x) { return flow.id < x; });
+  const auto at = std::ranges::lower_bound(flows_, id, {}, &Flow::id);
   return at == flows_.end() || at->id != id ? kNone : static_cast<Index>(at - flows_.begin());
 }
 
@@ -101,15 +100,6 @@ FlowTable::Flow& FlowTable::touch(std::int64_t id) {
   Flow& flow = flows_[flow_of_job(id)];
   flow.touched = true;
   return flow;
-}
-
-void FlowTable::check_unlearnt(std::span<const std::int64_t> ids) const {
-  for (std::size_t k = 0; k < ids.size(); ++k) {
-    const Flow& flow = flows_[flow_of_job(ids[k])];
-    if (flow.program.empty() || flow.program[flow.place_of(ids[k])] < 0) continue;
-    throw std::invalid_argument("speedup[" + std::to_string(k) +
-                                "]: it is learnt for jobs that have a program");
-  }
 }
 
 void FlowTable::check_open(std::span<const std::int64_t> ids) {
@@ -145,7 +135,12 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
   check_open(jobs);
   const std::span<const Index> of_flows = flow_rows(flows);
   check_changes(jobs.size(), of_flows, changes);
-  if (changes.speedup.given()) check_unlearnt(jobs);
+  for (std::size_t k = 0; changes.speedup.given() && k < jobs.size(); ++k) {
+    const Flow& flow = flows_[flow_of_job(jobs[k])];
+    if (flow.program_of(flow.place_of(jobs[k])) < 0) continue;
+    throw std::invalid_argument("speedup[" + std::to_string(k) +
+                                "]: it is learnt for jobs that have a program");
+  }
   for (std::size_t k = 0; k < jobs.size(); ++k) {
     Flow& flow = touch(jobs[k]);
     Job& job = flow.jobs[flow.place_of(jobs[k])];
@@ -161,12 +156,13 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
     Flow& flow = flows_[of_flows[k]];
     overwrite(flow.weight, changes.weight, k);
     overwrite(flow.deadline, changes.deadline, k);
-    if (changes.sla.given()) flow.set_steps(changes.sla.of(k));
+    if (changes.sla.given()) flow.sla.set(changes.sla.of(k));
   }
 }
 
-// The job leaves: finished or removed.
-void FlowTable::end(Flow& flow, Job& job, JobStage how) {
+void FlowTable::end(std::int64_t id, JobStage how) {
+  Flow& flow = touch(id);
+  Job& job = flow.jobs[flow.place_of(id)];
   job.stage = how;
   job.work = 0.0;
   --flow.open;
@@ -175,32 +171,24 @@ void FlowTable::end(Flow& flow, Job& job, JobStage how) {
 
 void FlowTable::finish(std::span<const std::int64_t> jobs) {
   check_open(jobs);
-  for (const std::int64_t id : jobs) {
-    Flow& flow = touch(id);
-    end(flow, flow.jobs[flow.place_of(id)], JobStage::kFinished);
-  }
+  for (const std::int64_t id : jobs) end(id, JobStage::kFinished);
 }
 
 // Removes jobs that wait for removed ones.
 void FlowTable::remove_behind(Flow& flow) {
   for (const Index place : flow.topological) {
-    Job& job = flow.jobs[place];
-    const auto parents = flow.parents_of(job);
-    if (job.open() && std::any_of(parents.begin(), parents.end(), [&](Index above) {
-          return flow.jobs[above].stage == JobStage::kRemoved;
-        })) {
-      end(flow, job, JobStage::kRemoved);
-    }
+    const Job& job = flow.jobs[place];
+    const bool behind = std::ranges::any_of(flow.parents_of(job), [&](Index above) {
+      return flow.jobs[above].stage == JobStage::kRemoved;
+    });
+    if (job.open() && behind) end(flow.id_of(job), JobStage::kRemoved);
   }
 }
 
 void FlowTable::remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows) {
   check_open(jobs);
   const std::span<const Index> whole = flow_rows(flows);
-  for (const std::int64_t id : jobs) {
-    Flow& flow = touch(id);
-    end(flow, flow.jobs[flow.place_of(id)], JobStage::kRemoved);
-  }
+  for (const std::int64_t id : jobs) end(id, JobStage::kRemoved);
   for (const std::int64_t id : jobs) remove_behind(touch(id));
   for (const Index flow : whole) {
     flows_[flow].leaves = true;

@@ -20,9 +20,8 @@
 
 namespace malleable {
 
-class FlowRule {
+class FlowRule : public FlowServer {
  public:
-  virtual ~FlowRule() = default;
   virtual const char* name() const = 0;
   // Whether slots go to jobs flow by flow.
   virtual bool by_order() const { return true; }
@@ -30,21 +29,14 @@ class FlowRule {
   // the last decision, then ids of new flows.
   virtual void order(const FlowScene& at, FlowInstance& of, std::span<const std::int64_t> last,
                      std::vector<Index>& rows) = 0;
-  // Hands out all slots. `turns`, with a period: ids of jobs, in the order in which they should get
-  // slots that become free.
-  virtual void serve(FlowShares& to, std::span<const Index> order,
-                     std::vector<std::int64_t>& turns);
+  // By default each job gets up to its maximum, flow by flow.
+  void serve(FlowShares& to, std::span<const Index> order, std::vector<std::int64_t>&) override;
   // By place in the last order: prices (work left over weight, policy/flow_front), if the order is
   // one of prices, which stay while a flow does not change.
   virtual std::span<const double> prices() const { return {}; }
   // The plan that the last decision follows, or null.
   virtual const FlowPlan* planned() const { return nullptr; }
   virtual void state(State&) {}
-
- protected:
-  // Hands out slots down the order, first up to the limits, if there are any.
-  static void serve_down(FlowShares& to, std::span<const Index> order,
-                         std::span<const std::int64_t> limit);
 };
 
 // The rule of these options.

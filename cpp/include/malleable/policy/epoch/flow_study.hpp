@@ -55,9 +55,7 @@ struct FlowScene {
 
  private:
   // Updates the derived data of a flow.
-  void study(Flow& flow);
-  void study_jobs(Flow& flow) const;
-  static double find_paths(Flow& flow);
+  void study(Flow& flow) const;
 };
 
 }  // namespace malleable

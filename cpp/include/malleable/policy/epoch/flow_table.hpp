@@ -65,7 +65,7 @@ class FlowTable {
     std::vector<Job> jobs = {};
     std::vector<Index> parent = {}, topological = {};  // places; parents first
     std::vector<std::string> name = {};                // of jobs, or empty
-    std::vector<double> sla_time = {}, sla_penalty = {};
+    SlaSteps sla = {};
     SpeedupColumns speedup = {};             // of jobs; empty: all are linear
     std::vector<std::int64_t> program = {};  // of jobs, or empty; -1: none
 
@@ -79,19 +79,18 @@ class FlowTable {
     std::size_t place_of(std::int64_t job) const {
       return static_cast<std::size_t>(job - first_id);
     }
+    std::int64_t program_of(std::size_t place) const {
+      return program.empty() ? -1 : program[place];
+    }
     bool curved() const { return !speedup.exponent.empty(); }
     // The cost of a second if the penalty is a line; otherwise its weight.
     double value_of_second() const {
       return info(kind).per_size && size > 0.0 ? weight / size : weight;
     }
-    void set_steps(const SlaView::Steps& steps) {
-      sla_time.assign(steps.time.begin(), steps.time.end());
-      sla_penalty.assign(steps.penalty.begin(), steps.penalty.end());
-    }
     void state(State& s) {
       s(id, first_id, first, arrival, weight, deadline, size, kind, open, jobs, parent,
         topological);
-      s(name, sla_time, sla_penalty, speedup, program);
+      s(name, sla, speedup, program);
     }
   };
 
@@ -172,8 +171,6 @@ class FlowTable {
  private:
   void check_additions(const Additions& added, bool custom) const;
   void check_changes(std::size_t jobs, std::span<const Index> flows, const Changes& changes) const;
-  // Throws if one of these jobs has a program, because its speed-up is learnt.
-  void check_unlearnt(std::span<const std::int64_t> ids) const;
   // Row of the flow whose jobs have ids from this one or a lower one on, or kNone.
   Index flow_of_job(std::int64_t id) const;
   // Row of a job that has not ended, or kNone.
@@ -184,8 +181,8 @@ class FlowTable {
   std::span<const Index> flow_rows(std::span<const std::int64_t> ids);
   // Marks the flow of a job as changed, and returns it.
   Flow& touch(std::int64_t id);
-  // The job leaves, finished or removed.
-  void end(Flow& flow, Job& job, JobStage how);
+  // The open job leaves, finished or removed.
+  void end(std::int64_t id, JobStage how);
   // Removes jobs that wait for removed ones.
   void remove_behind(Flow& flow);
   // Removes the flows that are marked as leaving.

@@ -58,21 +58,11 @@ class RowsGone {
 
 class JobTable {
  public:
-  struct Steps {
-    std::vector<double> time, penalty;
-
-    void set(SlaView::Steps to) {
-      time.assign(to.time.begin(), to.time.end());
-      penalty.assign(to.penalty.begin(), to.penalty.end());
-    }
-    void state(State& s) { s(time, penalty); }
-  };
-
   // Columns, by row.
   std::vector<std::int64_t> id, min_slots, max_slots;
   std::vector<double> work, size, arrival, weight, deadline;
   std::vector<Kind> kind;
-  std::vector<Steps> sla;               // empty: no job has steps
+  std::vector<SlaSteps> sla;            // empty: no job has steps
   std::vector<std::int64_t> min_mode;   // MinMode; empty: no job has its own
   std::vector<std::int64_t> preferred;  // preferred slots at the start; empty: none
   // What changes of slots cost, and until when the last change keeps the job from working [s];
@@ -213,7 +203,7 @@ class JobTable {
     return !exponent.empty() && (exponent[row] < 1.0 || !rates[row].empty());
   }
   SlaView::Steps steps_of(std::size_t row) const {
-    return sla.empty() ? SlaView::Steps{} : SlaView::Steps{sla[row].time, sla[row].penalty};
+    return sla.empty() ? SlaView::Steps{} : sla[row].view();
   }
   // The rate of a job on `slots`.
   double rate(std::size_t row, double slots) const;

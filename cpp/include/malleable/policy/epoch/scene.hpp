@@ -11,7 +11,6 @@
 #include "malleable/policy/coming_jobs.hpp"
 #include "malleable/policy/epoch/grants.hpp"
 #include "malleable/policy/epoch/job_table.hpp"
-#include "malleable/policy/epoch_policy.hpp"
 
 namespace malleable {
 
