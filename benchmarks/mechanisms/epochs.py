@@ -98,6 +98,30 @@ def many() -> Iterator[Instance]:
         )
 
 
+def _started(family: str, objective: str, seed: int) -> float:
+    jobs, slots = stream(family, seed, 400, 0.9)
+    p = np.random.default_rng(seed).uniform(0.4, 1.0, len(jobs))
+    columns = {"arrival": jobs.arrival, "max_slots": jobs.max_slots, "deadline": jobs.deadline}
+    table = mb.Jobs(jobs.work, min_slots=np.maximum(1, jobs.max_slots // 4), speedup=p, **columns)
+    found = mb.simulate(
+        table, policy="flex", slots=slots, min_mode="start", objective=objective, records=False
+    )
+    return float(found.summary["flex"]["value"])
+
+
+@instances("loops-starts", "families")
+def starts() -> Iterator[Instance]:
+    """Loops of jobs that wait until they get a quarter of their maximum, with speed-ups s^U(0.4, 1)."""
+    for family in FAMILIES:
+        for objective in ("sum:response", "sum:stretch", "sum:tardiness", "max:response"):
+            yield Instance(
+                f"{family} stream, 400 jobs, load 0.9, start conditions: {objective}",
+                objective,
+                lambda seed, f=family, o=objective: _started(f, o, seed),
+                _SEEDS,
+            )
+
+
 def _flow_loop(family: str, periods: float, seed: int) -> float:
     flows, slots = dags(family, seed, 80, 0.8)
     period = periods * float(flows.work.mean()) / 12

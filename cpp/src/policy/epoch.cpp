@@ -62,21 +62,24 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) {
   if (options.predictable) check_amount("predictable", *options.predictable, kRateRange);
   const bool follows = find_policy(options.policy).promises.follows_objective;
   check_together(asked() | (follows ? 0 : kAsksOtherPolicy));
-  at_.look_up();
+  look_up();
   if (options.min_mode == MinMode::kStart) begin_start();
   // With equal shares, and of unknown sizes, the oldest job is first.
   at_.options.stable |= at_.shares != Shares::kByOrder || options.unknown;
+}
+
+// Notes the properties of the policy.
+void Epoch::look_up() {
+  const Promises& promises = find_policy(at_.options.policy).promises;
+  at_.ignores_minima = promises.ignores_minima;
+  at_.shares = promises.shares;
 }
 
 // Jobs have start conditions from now on.
 void Epoch::begin_start() {
   start_ = std::make_unique<Start>();
   at_.starts = true;
-  for (std::size_t row = 0; row < size(); ++row) start_->come();
-}
-
-std::vector<std::int64_t> Epoch::take_oversized() {
-  return start_ ? start_->take_oversized() : std::vector<std::int64_t>();
+  start_->grow(size());
 }
 
 void Epoch::check_clock(double now, double period) {
@@ -86,14 +89,14 @@ void Epoch::check_clock(double now, double period) {
 }
 
 // What the options and the present jobs ask for.
-unsigned Epoch::asked() const {
+unsigned Epoch::asked(bool restarts) const {
   const EpochOptions& o = at_.options;
   const std::pair<bool, unsigned> found[] = {
       {o.predictable.has_value(), kAsksPredictable},
       {o.unknown, kAsksUnknown},
       {start_ || o.min_mode == MinMode::kStart, kAsksStarts},
       {at_.gang(), kAsksGang},
-      {!at_.jobs.restart.empty(), kAsksRestart},
+      {restarts || !at_.jobs.restart.empty(), kAsksRestart},
       {!programs_.empty(), kAsksProgram},
       {at_.jobs.count(Kind::kCustom) > 0, kAsksCustom},
       {o.period > 0.0, kAsksPeriod},
@@ -115,10 +118,6 @@ unsigned Epoch::asked_by(Kind own, std::size_t j, const JobsView& jobs) const {
   return (kind.custom ? kAsksCustom : 0) | (kind.steady ? 0 : kAsksUnsteady);
 }
 
-void Epoch::check_restart(const RestartView& restart) const {
-  if (restart.given()) check_together(asked() | kAsksRestart);
-}
-
 // Updates the data derived from a row's columns.
 void Epoch::refresh(std::size_t row) {
   const std::int64_t least = at_.ignores_minima ? 0 : at_.jobs.min_slots[row];
@@ -133,11 +132,13 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
                         std::span<const std::int64_t> programs) {
   SpeedupColumns storage;
   Programs::check(given, programs);
-  const JobsView jobs = programs_.learnt(given, programs, at_.slots, storage);
+  JobsView jobs = given;
+  jobs.speedup =
+      programs_.rates.learnt(given.speedup, programs, given.max_slots, at_.slots, storage);
   if (!kinds.empty()) check_length("kind", kinds.size(), jobs.size(), "work");
   const bool begins =
       !start_ && std::ranges::count(jobs.min_mode, static_cast<std::int64_t>(MinMode::kStart)) > 0;
-  unsigned all = asked() | (begins ? kAsksStarts : 0) | (given.restart.given() ? kAsksRestart : 0) |
+  unsigned all = asked(given.restart.given()) | (begins ? kAsksStarts : 0) |
                  (programs.empty() ? 0 : kAsksProgram);
   check_together(all);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -156,10 +157,10 @@ std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
   at_.grants.grow(rows);
   instance_.of.grow(rows);
   if (keys_) keys_->grow(rows);
+  if (start_) start_->grow(rows);
   for (std::size_t row = first; row < rows; ++row) {
     periodic_.come(at_, row);
     at_.coming.add(at_.jobs.id[row]);
-    if (start_) start_->come();
     refresh(row);
   }
   if (jobs.size() > 0) ++version_;
@@ -193,7 +194,7 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   JobTable& jobs = at_.jobs;
   const std::span<const Index> rows = jobs.check(ids, changes);
   if (changes.speedup.given()) programs_.check_unlearnt(rows);
-  check_restart(changes.restart);
+  check_together(asked(changes.restart.given()));
   if (at_.options.unknown && !changes.work.empty()) {
     throw std::invalid_argument("work: this epoch takes sizes for unknown");
   }
@@ -253,13 +254,6 @@ void Epoch::set_slots(std::int64_t slots) {
   for (std::size_t row = 0; row < size(); ++row) refresh(row);
 }
 
-// The decision for 0 slots.
-void Epoch::decide_nothing() {
-  at_.grants.give_all([](std::size_t) { return 0; });
-  instance_.order.resize(size());
-  std::iota(instance_.order.begin(), instance_.order.end(), Index{0});
-}
-
 void Epoch::check_come(double now) const {
   const JobTable& jobs = at_.jobs;
   for (std::size_t r = 0; jobs.latest_arrival > now && r < jobs.rows(); ++r) {
@@ -306,14 +300,12 @@ void Epoch::decide_at(double now, double held) {
   decided_ = ++version_;
   at_.now = now;
   at_.period = held;
-  at_.jobs.believe([this](Index row) { at_.serve(row); },
-                   [this](Index row) {
-                     if (keys_) keys_->changed(at_, row);
-                   });
+  const auto changed = [this](Index row) {
+    if (keys_) keys_->changed(at_, row);
+  };
+  at_.jobs.believe([this](Index row) { at_.serve(row); }, changed);
   if (at_.options.unknown) {
-    unknown_.guess(
-        at_, [this](std::size_t row) { return programs_.of(row); },
-        [this](std::size_t row) { refresh(row); });
+    unknown_.guess(at_, programs_, [this](std::size_t row) { refresh(row); });
   }
   instance_.begin();
   // Notes the slots held since the last decision; not earlier, so that a plan follows the keys of
@@ -327,7 +319,7 @@ void Epoch::decide_at(double now, double held) {
   moves_.begin(at_);
   choose_key_rule(at_, keys_);
   by_key_ = false;
-  if (start_) start_jobs();
+  if (start_) std::ranges::for_each(start_->decide(at_), changed);
   choose();
   moves_.settle(at_);
   at_.grants.end([this](Index row, std::int64_t before) {
@@ -340,18 +332,13 @@ void Epoch::decide_at(double now, double held) {
   powers_.decided(at_);
 }
 
-// Starts and stops jobs with a start condition.
-void Epoch::start_jobs() {
-  for (const Index row : start_->decide(at_)) {
-    if (keys_) keys_->changed(at_, row);
-  }
-}
-
 // The first rule that can decide.
 void Epoch::choose() {
   if (at_.slots == 0) {
     rule_ = "no slots";
-    decide_nothing();
+    at_.grants.give_all([](std::size_t) { return 0; });
+    instance_.order.resize(size());
+    std::iota(instance_.order.begin(), instance_.order.end(), Index{0});
   } else if (start_ && StartShares::applies(at_) && shares_.decide(at_)) {
     rule_ = "gains";
   } else if (at_.period > 0.0) {
@@ -371,12 +358,6 @@ void Epoch::choose() {
     instance_.decide(at_);
   }
   if (start_) rule_ = "start";
-}
-
-// The order in which jobs get slots that become free before the next decision.
-std::vector<std::int64_t> Epoch::order() {
-  if (!held()) return {};
-  return periodic_.order(at_, instance_);
 }
 
 // Rebuilds the instance of the last decision, so that its plan can be computed.
@@ -403,6 +384,7 @@ Plan Epoch::plan(bool detail) {
 
 void Epoch::state(State& s) {
   s(at_, version_, decided_, periodic_, programs_, powers_, equal_, resized_, by_key_, rule_);
+  if (s.reading()) look_up();
   key_rule_state(s, keys_);
   instance_.state(s, at_, !by_key_);
   if (at_.options.predictable) s(promised_);

@@ -52,9 +52,8 @@ class alignas(kLine) Epoch {
 
   // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
   // default); returns the first of their consecutive ids. Throws before anything changes.
-  // `programs`: a number from 0 on for each job, or kNoProgram (empty: all of them). The speed-up
-  // of a program's jobs is learnt (epoch/programs). O(jobs added).
-  static constexpr std::int64_t kNoProgram = Programs::kNone;
+  // `programs`: a number from 0 on for each job, or Programs::kNone (empty: all of them). The
+  // speed-up of a program's jobs is learnt (epoch/programs). O(jobs added).
   std::int64_t add(const JobsView& jobs, std::span<const Kind> kinds = {},
                    std::span<const std::int64_t> programs = {});
   // The same for unchecked columns; optional columns may be empty.
@@ -62,7 +61,7 @@ class alignas(kLine) Epoch {
                            std::span<const std::int64_t> programs = {});
   // The learnt rates of 1, 2, ... `most` slots of a program.
   std::vector<double> rates_of(std::int64_t program, std::int64_t most) const {
-    return programs_.rates(program, most);
+    return programs_.rates.rates(program, most);
   }
 
   // Overwrites the given columns of the jobs `ids` (other columns are empty). Throws before
@@ -108,12 +107,16 @@ class alignas(kLine) Epoch {
   // Whether the arriving jobs need more whole slot-periods than there are.
   bool overloaded() const { return periodic_.overloaded(at_); }
   // Ids of jobs that wait for more slots than there are; each is returned once.
-  std::vector<std::int64_t> take_oversized();
+  std::vector<std::int64_t> take_oversized() {
+    return start_ ? start_->take_oversized() : std::vector<std::int64_t>();
+  }
   // Ids of the jobs that could use more slots than the last decision gave them, in the order in
   // which they should get slots that become free before the next decision: up to max_slots each,
   // first the jobs that will still be present then. Empty without a period. The state must not have
   // changed since. O(J log J).
-  std::vector<std::int64_t> order();
+  std::vector<std::int64_t> order() {
+    return held() ? periodic_.order(at_, instance_) : std::vector<std::int64_t>();
+  }
 
   // [s] By row, absolute: the ends promised when a job was first decided on; infinite: none. O(J).
   std::vector<double> promised() const { return promised_.ends(at_.jobs); }
@@ -158,21 +161,19 @@ class alignas(kLine) Epoch {
 
  private:
   // What the options and the present jobs ask for, as bits (kAsks...); not all go together.
-  unsigned asked() const;
-  void check_restart(const RestartView& restart) const;
+  // `restarts`: changes of slots will cost some job time.
+  unsigned asked(bool restarts = false) const;
   unsigned asked_by(Kind kind, std::size_t j, const JobsView& jobs) const;
+  // Notes the properties of the policy.
+  void look_up();
   // Throws if some job arrives after `now`.
   void check_come(double now) const;
   // Jobs have start conditions from now on.
   void begin_start();
-  // Starts and stops jobs with a start condition.
-  void start_jobs();
   // Updates the data derived from a row's columns.
   void refresh(std::size_t row);
   // Lets the first rule that can decide give slots.
   void choose();
-  // The decision for 0 slots.
-  void decide_nothing();
 
   Scene at_;  // the jobs, slots, options and time that all rules read
   std::uint64_t version_ = 0, decided_ = 0;  // at present, and at the last decision

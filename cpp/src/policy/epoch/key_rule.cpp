@@ -6,7 +6,6 @@ namespace malleable {
 namespace {
 
 bool is_flex_sum(const Scene& at) { return at.flex() && at.sums(); }
-bool is_flex_max(const Scene& at) { return at.flex() && !at.sums(); }
 
 // The first row that suits the present jobs has the rule. A rule computes one number (key) for each
 // job; jobs get their maximum in the order of keys until no slots are left. level: by the latest
@@ -20,7 +19,7 @@ struct KeyRow {
 };
 constexpr KeyRow kKeyRows[] = {
     {"level", key_rule_level,
-     [](const Scene& at) { return is_flex_max(at) && at.jobs.all_lines(); }},
+     [](const Scene& at) { return at.flex() && !at.sums() && at.jobs.all_lines(); }},
     {"apparent cost", key_rule_cost,
      [](const Scene& at) {
        return is_flex_sum(at) && at.jobs.stepped() + at.jobs.count(Kind::kTardiness) > 0;
@@ -47,27 +46,6 @@ std::unique_ptr<KeyRule> made_of(const KeyRow* row) {
 }
 
 }  // namespace
-
-// Gangs and speed-ups below linear need more than an order; with effort, predictable decisions or
-// several orders a plan decides; endless: a penalty may be infinite.
-bool KeyRule::applies(const Scene& at) const {
-  if (at.gang() || at.options.effort || at.options.predictable || at.jobs.concave()) return false;
-  if (at.tries_orders() || (at.flex() && at.jobs.endless() > 0)) return false;
-  return at.jobs.minima <= at.capacity();
-}
-
-bool KeyRule::decide(Scene& at) {
-  at.grants.clear_chosen();
-  selection_.run(key_, at.jobs.room, at.capacity() - at.jobs.minima,
-                 [&](Index row, double slots) { at.grants.choose(row, slots); });
-  at.grants.give_chosen(at.jobs);
-  return true;
-}
-
-void KeyRule::state(State& s) {
-  for (auto* column : columns_) s(*column);
-  s(selection_);
-}
 
 void choose_key_rule(const Scene& at, std::unique_ptr<KeyRule>& rule) {
   const KeyRow* row = find_key_row([&](const KeyRow& each) { return each.suits(at); });

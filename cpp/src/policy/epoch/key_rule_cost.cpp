@@ -74,62 +74,56 @@ End next_end(const Scene& at, std::size_t row) {
 class CostRule final : public KeyRule {
  public:
   CostRule() : KeyRule({&lead_, &start_}) {}
-  void changed(const Scene& at, std::size_t row) override;
-  bool applies(const Scene& at) const override;
+  void changed(const Scene& at, std::size_t row) override {
+    if (!(at.jobs.work[row] > 0.0)) {
+      lead_[row] = kFirst;
+      start_[row] = -kInfinity;
+      return;
+    }
+    const End aim = next_end(at, row);
+    start_[row] = aim.start;
+    lead_[row] = aim.cost > 0.0 ? std::log(at.jobs.work[row] / aim.cost) : kInfinity;
+    if (at.favoured(row)) lead_[row] -= std::log1p(at.options.hysteresis);
+  }
+  bool applies(const Scene& at) const override {
+    const std::size_t n = at.jobs.rows();
+    // Few jobs, or with hysteresis: no keys, as all jobs are looked at together (instance_rule).
+    if (at.jobs.stepped() == n && n > 0 && (n <= kFewSteps || at.options.hysteresis > 0.0)) {
+      return false;
+    }
+    return KeyRule::applies(at);
+  }
   bool decide(Scene& at) override {
     make_keys(at);
     return KeyRule::decide(at);
   }
 
  private:
-  void make_keys(const Scene& at);
+  void make_keys(const Scene& at) {
+    const JobTable& jobs = at.jobs;
+    const std::size_t n = jobs.rows(), steps = jobs.stepped();
+    const double part = steps == n ? kStepPatience : 2.0 / static_cast<double>(n);
+    const double patience = std::max(part * jobs.all_work / at.capacity(), kTiny);
+    const auto has_steps = [&](std::size_t r) {
+      return jobs.kind[r] == Kind::kTardy || info(jobs.kind[r]).uses_sla;
+    };
+    for (std::size_t r = 0; steps > 0 && r < n; ++r) {
+      if (!(start_[r] < at.now && start_[r] > -kInfinity) || !has_steps(r)) continue;
+      changed(at, r);  // its latest start has passed
+    }
+    apparent_costs(lead_.data(), start_.data(), n, at.now, patience, key_.data());
+    if (steps == 0 || steps == n) return;
+    const double spread = std::log(patience);
+    for (std::size_t r = 0; r < n; ++r) {
+      if (!has_steps(r)) continue;
+      key_[r] = rounded_key(lead_[r] + spread + std::max(0.0, start_[r] - at.now) / patience);
+    }
+  }
 
   // For each job's aim, which is the first end that saves something and can still be reached: the
   // logarithm of work over penalty, and the latest start.
   std::vector<double> lead_, start_;
 };
-
-bool CostRule::applies(const Scene& at) const {
-  const std::size_t n = at.jobs.rows();
-  // Few jobs, or with hysteresis: no keys, as all jobs are looked at together (instance_rule).
-  if (at.jobs.stepped() == n && n > 0 && (n <= kFewSteps || at.options.hysteresis > 0.0)) {
-    return false;
-  }
-  return KeyRule::applies(at);
-}
-
-void CostRule::changed(const Scene& at, std::size_t row) {
-  if (!(at.jobs.work[row] > 0.0)) {
-    lead_[row] = kFirst;
-    start_[row] = -kInfinity;
-    return;
-  }
-  const End aim = next_end(at, row);
-  start_[row] = aim.start;
-  lead_[row] = aim.cost > 0.0 ? std::log(at.jobs.work[row] / aim.cost) : kInfinity;
-  if (at.favoured(row)) lead_[row] -= std::log1p(at.options.hysteresis);
-}
-
-void CostRule::make_keys(const Scene& at) {
-  const JobTable& jobs = at.jobs;
-  const std::size_t n = jobs.rows(), steps = jobs.stepped();
-  const double part = steps == n ? kStepPatience : 2.0 / static_cast<double>(n);
-  const double patience = std::max(part * jobs.all_work / at.capacity(), kTiny);
-  const auto has_steps = [&](std::size_t r) {
-    return jobs.kind[r] == Kind::kTardy || info(jobs.kind[r]).uses_sla;
-  };
-  for (std::size_t r = 0; steps > 0 && r < n; ++r) {
-    if (!(start_[r] < at.now && start_[r] > -kInfinity) || !has_steps(r)) continue;
-    changed(at, r);  // its latest start has passed
-  }
-  apparent_costs(lead_.data(), start_.data(), n, at.now, patience, key_.data());
-  if (steps == 0 || steps == n) return;
-  const double spread = std::log(patience);
-  for (std::size_t r = 0; r < n; ++r) {
-    if (!has_steps(r)) continue;
-    key_[r] = rounded_key(lead_[r] + spread + std::max(0.0, start_[r] - at.now) / patience);
-  }
-}
 
 }  // namespace
 

@@ -43,12 +43,33 @@ void starts_of_lines(const LinearLevel::Jobs& jobs, double level, double now, do
 class LevelRule final : public KeyRule {
  public:
   LevelRule() : KeyRule({&slope_, &zero_}) {}
-  void changed(const Scene& at, std::size_t row) override;
+  // Slope and zero as in Penalties; slope 0 if no level can be found.
+  void changed(const Scene& at, std::size_t row) override {
+    const JobTable& jobs = at.jobs;
+    const Kind kind = jobs.kind[row];
+    double slope = jobs.weight[row];
+    if (info(kind).per_size) {
+      slope = jobs.size[row] > slope / kSteepestLine ? slope / jobs.size[row] : 0.0;
+    }
+    slope_[row] = slope;
+    const bool due = kind == Kind::kLateness || kind == Kind::kTardiness;
+    zero_[row] = due ? jobs.deadline[row] : kind == Kind::kCompletion ? 0.0 : jobs.arrival[row];
+  }
   bool applies(const Scene& at) const override {
     return at.jobs.rows() >= (at.starts ? kManyWaiting : kManyLevels) &&
            !(at.options.hysteresis > 0.0) && KeyRule::applies(at);
   }
-  bool decide(Scene& at) override;
+  bool decide(Scene& at) override {
+    const LinearLevel::Jobs jobs{at.jobs.work, at.jobs.low, at.jobs.room, zero_, slope_};
+    // Tardiness is a line from 0 on, and 0 below.
+    const double floor = at.jobs.count(Kind::kTardiness) > 0 ? 0.0 : -kInfinity;
+    const auto found = line_level_.find(at.starts ? started(jobs, at) : jobs, at.capacity(), at.now,
+                                        level_, floor);
+    if (!found) return false;
+    level_ = *found;
+    starts_of_lines(jobs, level_, at.now, key_.data());
+    return KeyRule::decide(at);
+  }
   bool orders() const override { return false; }
   void state(State& s) override {
     KeyRule::state(s);
@@ -57,48 +78,21 @@ class LevelRule final : public KeyRule {
 
  private:
   // The jobs that do not wait to start, closed up.
-  LinearLevel::Jobs started(const LinearLevel::Jobs& all, const Scene& at);
+  LinearLevel::Jobs started(const LinearLevel::Jobs& all, const Scene& at) {
+    for (auto& column : started_) column.clear();
+    const std::span<const double> from[] = {all.work, all.low, all.room, all.at, all.slope};
+    for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
+      if (at.waits(row)) continue;
+      for (std::size_t k = 0; k < std::size(from); ++k) started_[k].push_back(from[k][row]);
+    }
+    return {started_[0], started_[1], started_[2], started_[3], started_[4]};
+  }
 
   std::vector<double> slope_, zero_;  // slope of the line, and the time at which it is 0
   std::vector<double> started_[5];
   LinearLevel line_level_;
   double level_ = -kInfinity;  // last time
 };
-
-// Slope and zero as in Penalties; slope 0 if no level can be found.
-void LevelRule::changed(const Scene& at, std::size_t row) {
-  const JobTable& jobs = at.jobs;
-  const Kind kind = jobs.kind[row];
-  double slope = jobs.weight[row];
-  if (info(kind).per_size) {
-    slope = jobs.size[row] > slope / kSteepestLine ? slope / jobs.size[row] : 0.0;
-  }
-  slope_[row] = slope;
-  const bool due = kind == Kind::kLateness || kind == Kind::kTardiness;
-  zero_[row] = due ? jobs.deadline[row] : kind == Kind::kCompletion ? 0.0 : jobs.arrival[row];
-}
-
-LinearLevel::Jobs LevelRule::started(const LinearLevel::Jobs& all, const Scene& at) {
-  for (auto& column : started_) column.clear();
-  const std::span<const double> from[] = {all.work, all.low, all.room, all.at, all.slope};
-  for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
-    if (at.waits(row)) continue;
-    for (std::size_t k = 0; k < std::size(from); ++k) started_[k].push_back(from[k][row]);
-  }
-  return {started_[0], started_[1], started_[2], started_[3], started_[4]};
-}
-
-bool LevelRule::decide(Scene& at) {
-  const LinearLevel::Jobs jobs{at.jobs.work, at.jobs.low, at.jobs.room, zero_, slope_};
-  // Tardiness is a line from 0 on, and 0 below.
-  const double floor = at.jobs.count(Kind::kTardiness) > 0 ? 0.0 : -kInfinity;
-  const auto found =
-      line_level_.find(at.starts ? started(jobs, at) : jobs, at.capacity(), at.now, level_, floor);
-  if (!found) return false;
-  level_ = *found;
-  starts_of_lines(jobs, level_, at.now, key_.data());
-  return KeyRule::decide(at);
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 // Allocates nothing once warm.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -14,25 +15,62 @@
 
 namespace malleable {
 
-class alignas(kLine) Grants {
+class Grants {
  public:
   std::int64_t operator[](std::size_t row) const { return given_[row]; }
   std::span<const std::int64_t> given() const { return given_; }
   std::span<const std::uint8_t> changed() const { return changed_; }
 
-  void grow(std::size_t rows);
-  void close(const RowsGone& gone);
+  void grow(std::size_t rows) {
+    given_.resize(rows, 0);
+    for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);
+  }
+
+  void close(const RowsGone& gone) {
+    gone(given_);
+    for (auto* column : {&changed_, &marked_}) gone(*column);
+  }
+
   // The job's minimum has changed.
   void touch(std::int64_t id) { touched_.push_back(id); }
 
   // Begins a decision, which gives the same slots as the last one until give_chosen() or give_all()
   // is called. stay(): the last decision again, with no job changed.
-  void begin();
-  void stay();
+  void begin() {
+    stay();
+    affected_.clear();
+  }
+
+  void stay() { std::fill(changed_.begin(), changed_.end(), 0); }
+
   // Sets slots beyond minima for few jobs: choose() them, then give the slots.
   void clear_chosen() { chosen_.clear(); }
   void choose(Index row, double slots) { chosen_.push_back({row, slots}); }
-  void give_chosen(const JobTable& jobs);
+
+  // Rows that changed since the last such decision first go back to their minima.
+  void give_chosen(const JobTable& jobs) {
+    // If most rows must be looked at, in the order of rows.
+    if (all_touched_ || 4 * (winners_.size() + touched_.size()) > jobs.rows()) {
+      for (std::size_t r = 0; r < jobs.rows(); ++r) reset(jobs, r);
+    } else {
+      reset_all(jobs, winners_);
+      reset_all(jobs, touched_);
+    }
+    winners_.clear();
+    for (std::size_t k = 0; k < chosen_.size(); ++k) {
+      if (k + kFetchAhead < chosen_.size()) {
+        const Index next = chosen_[k + kFetchAhead].row;
+        fetch_row(jobs, next);
+        fetch(&jobs.id[next]);
+      }
+      const auto [row, slots] = chosen_[k];
+      reset(jobs, row);
+      given_[row] += static_cast<std::int64_t>(slots);
+      winners_.push_back(jobs.id[row]);
+    }
+    all_touched_ = false;
+  }
+
   // Sets the slots of every row: slots_of(row).
   template <typename SlotsOf>
   void give_all(const SlotsOf& slots_of) {
@@ -47,9 +85,24 @@ class alignas(kLine) Grants {
   }
   // Ends the decision: calls visit(row, slots before) for every changed row.
   template <typename Visit>
-  void end(const Visit& visit);
+  void end(const Visit& visit) {
+    touched_.clear();
+    for (std::size_t k = 0; k < affected_.size(); ++k) {
+      const Index next = affected_[std::min(k + kFetchAhead, affected_.size() - 1)].row;
+      fetch(&given_[next]);
+      fetch(&changed_[next]);
+      const auto [row, before] = affected_[k];
+      changed_[row] = given_[row] != before;
+      marked_[row] = 0;
+      if (changed_[row]) visit(row, before);
+    }
+  }
 
-  void state(State& s);
+  void state(State& s) {
+    s(given_, winners_, touched_, all_touched_);
+    if (!s.reading()) return;
+    for (auto* column : {&changed_, &marked_}) column->assign(given_.size(), 0);
+  }
 
  private:
   struct Affected {  // a row whose slots may have changed in this decision
@@ -77,9 +130,19 @@ class alignas(kLine) Grants {
     keep(row);
     given_[row] = static_cast<std::int64_t>(jobs.low[row]);
   }
-  void reset_all(const JobTable& jobs, std::span<const std::int64_t> ids);
 
-  LineVector<std::int64_t> given_;
+  void reset_all(const JobTable& jobs, std::span<const std::int64_t> ids) {
+    constexpr std::size_t kAhead = 2 * kFetchAhead;
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (k + kAhead < ids.size()) jobs.fetch_place(ids[k + kAhead]);
+      if (k + kFetchAhead < ids.size()) {
+        if (const Index row = jobs.find(ids[k + kFetchAhead]); row != kNone) fetch_row(jobs, row);
+      }
+      if (const Index row = jobs.find(ids[k]); row != kNone) reset(jobs, row);
+    }
+  }
+
+  alignas(kLine) LineVector<std::int64_t> given_;
   LineVector<std::uint8_t> changed_, marked_;  // by row; marked_: it is in affected_
   // ids of jobs that were chosen, and of jobs whose minimum changed: their slots may differ from it
   LineVector<std::int64_t> winners_, touched_;
@@ -87,19 +150,5 @@ class alignas(kLine) Grants {
   LineVector<Chosen> chosen_;
   bool all_touched_ = true;  // as if all jobs were in touched_
 };
-
-template <typename Visit>
-void Grants::end(const Visit& visit) {
-  touched_.clear();
-  for (std::size_t k = 0; k < affected_.size(); ++k) {
-    const Index next = affected_[std::min(k + kFetchAhead, affected_.size() - 1)].row;
-    fetch(&given_[next]);
-    fetch(&changed_[next]);
-    const auto [row, before] = affected_[k];
-    changed_[row] = given_[row] != before;
-    marked_[row] = 0;
-    if (changed_[row]) visit(row, before);
-  }
-}
 
 }  // namespace malleable

@@ -9,14 +9,18 @@
 // computed on request. Policies: flex, baseline, concave; kernels: water_filling, demand_bound.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
+#include "malleable/kernel/demand_bound.hpp"
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/kernel/water_filling.hpp"
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/concave.hpp"
 #include "malleable/policy/epoch/instance.hpp"
+#include "malleable/policy/epoch/key_rule.hpp"
 #include "malleable/policy/flex.hpp"
 #include "malleable/policy/order_choice.hpp"
 
@@ -32,13 +36,70 @@ class InstanceRule {
     planned_.reset();
     of.built = false;
   }
-  void decide(Scene& at);
+
+  void decide(Scene& at) {
+    of.build(at, at.jobs.work);
+    const Problem& with_work = of.set_kept_aside(at);
+    of.share.assign(at.jobs.rows(), 0.0);
+    if (at.jobs.concave()) {
+      decide_concave(at, with_work);
+    } else if (at.shares != Shares::kByOrder) {
+      share_equally(at, with_work);
+    } else if (share_by_level(at, with_work)) {
+      order.clear();
+    } else if (levelled(at) && !(at.options.hysteresis > 0.0)) {
+      order.resize(at.jobs.rows());
+      flex_.level_shares(with_work, of.penalties, order, of.share);
+    } else {
+      make_order(at);
+      // Water-filling may give slots that no order does.
+      if (planned_ && &with_work == &of.problem) {
+        of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
+      } else {
+        malleable::share_in_order(with_work, order, of.share);
+      }
+    }
+    at.grants.give_all([&](std::size_t row) { return of.share[row] + of.kept[row]; });
+  }
 
   // Parts of a decision: they write the order, and shares into of.share. `with_work`: the instance
   // without jobs that have no work (Instance::with_work).
-  void make_order(const Scene& at);
-  void share_equally(const Scene& at, const Problem& with_work);
-  void share_concave(const Scene& at, const Problem& with_work);
+  void make_order(const Scene& at) {
+    const EpochOptions& options = at.options;
+    const bool strict = at.flex() && of.has_strict(at);
+    order.resize(at.jobs.rows());
+    if (options.policy == EpochPolicy::kFifo) {
+      sorter_.sort(at.jobs.arrival, order);
+    } else if (options.policy == EpochPolicy::kHeSrpt) {
+      sorter_.sort(of.problem.work, order);
+    } else if (options.effort) {
+      planned_.emplace();
+      flex_.plan(of.problem, of.penalties, options.aggregate, {*options.effort, kInfinity},
+                 *planned_);
+      order = planned_->order;
+    } else if (strict) {
+      planned_.emplace();
+      flex_.plan_strict_order(of.problem, of.penalties, options.aggregate, *planned_);
+      order = planned_->order;
+    } else if (at.tries_orders()) {
+      try_orders(at);
+    } else if (levelled(at)) {
+      of.share.resize(order.size());
+      flex_.level_shares(of.problem, of.penalties, order, of.share);
+    } else {
+      flex_.own_order(of.problem, of.penalties, options.aggregate, order);
+    }
+    if (options.hysteresis > 0.0) favour_holders(at, strict);
+  }
+
+  void share_equally(const Scene& at, const Problem& with_work) {
+    water_filling_.allocate(with_work, at.weights(), of.share);
+  }
+
+  void share_concave(const Scene& at, const Problem& with_work) {
+    concave_.decide(task(at), with_work, at.options.hysteresis, at.grants.given(), of.share);
+  }
+
   void share_in_order(const Problem& with_work) {
     planned_.reset();
     malleable::share_in_order(with_work, order, of.share);
@@ -46,30 +107,178 @@ class InstanceRule {
   const Concave& concave() const { return concave_; }
 
   // The plan behind the last decision, to which `of` and `order` must belong.
-  bool has_order(const Scene& at) const { return order.size() >= at.jobs.rows(); }
-  void recall(const Scene& at);
-  void recall(const Scene& at, std::span<const double> key);  // makes its order
-  Plan plan(const Scene& at, bool detail);
+  void recall(const Scene& at) {
+    if (!of.built) of.build(at, at.jobs.work);
+    if (!at.jobs.concave() && order.size() < at.jobs.rows()) make_order(at);
+  }
+  void recall(const Scene& at, std::span<const double> key) {  // makes its order
+    of.build(at, at.jobs.work);
+    order.resize(at.jobs.rows());
+    sorter_.sort(key, order);
+  }
 
-  void state(State& s, const Scene& at, bool ordered);
+  // Its slots now are those of the decision.
+  Plan plan(const Scene& at, bool detail) {
+    Plan plan;
+    if (at.slots == 0) {
+      plan = plan_nothing(at);
+    } else if (planned_) {
+      plan = *planned_;
+    } else if (at.jobs.concave()) {
+      concave_.plan_decided(task(at), detail, plan);
+    } else if (at.shares != Shares::kByOrder) {
+      baseline_.water_filling(of.problem, of.penalties, at.options.aggregate, at.weights(), plan);
+    } else {
+      plan_in_order(at, detail, plan);
+    }
+    plan.allocation.assign(at.grants.given().begin(), at.grants.given().end());
+    return plan;
+  }
+
+  // `ordered`: the order is part of the state, because it cannot be derived.
+  void state(State& s, const Scene& at, bool ordered) {
+    s(level_, planned_, known_ids_);
+    if (ordered) s(order);
+    if (at.jobs.concave()) s(concave_);
+    if (s.reading()) {
+      of.built = false;
+      of.grow(at.jobs.rows());
+    }
+  }
 
  private:
-  Concave::Task task(const Scene& at) const;
-  // Tries several orders, or searches for a plan while no jobs come.
-  void try_orders(const Scene& at);
-  // Sets known_ from known_ids_; whether it has all present jobs.
-  bool know_order(const Scene& at);
+  Concave::Task task(const Scene& at) const {
+    return {at.options.policy, of.problem,           of.speedup(),
+            of.penalties,      at.options.aggregate, at.jobs.arrival,
+            at.jobs.weight,    at.coming.expected(), at.options.unknown || !at.options.stable};
+  }
+
+  // Tries several orders. While no jobs have come since the first decision, searches for a plan. As
+  // long as the jobs are the same, the next search begins with its order and is shorter. For lines
+  // a candidate takes about a microsecond, so that the plan is that of FLEX; for other penalties
+  // and gangs it takes ten times as long and more, so that the more jobs there are, the fewer
+  // candidates are tried.
+  void try_orders(const Scene& at) {
+    constexpr std::uint64_t kFullSearch = 80, kNextSearch = 40;  // jobs
+    if (at.options.stable || at.coming.expected() > 0.0) {
+      choice_.run(of.problem, of.penalties, at.options.stable ? kTaskSpread : kSpread, order);
+      return;
+    }
+    known_.clear();
+    for (const std::int64_t id : known_ids_) {
+      if (const Index row = at.jobs.find(id); row != kNone) known_.push_back(row);
+    }
+    if (known_.size() < order.size()) known_.clear();  // some jobs are new
+    const std::uint64_t n = std::max<std::uint64_t>(order.size(), 1);
+    std::uint64_t effort = kDefaultEffort;
+    if (known_.size() == order.size()) {
+      const std::uint64_t many = std::max(n, kNextSearch);
+      effort = effort * kNextSearch * kNextSearch / (many * many) / 8;
+    } else if (at.gang() || !of.penalties.linear()) {
+      effort = effort * kFullSearch / std::max(n, kFullSearch);
+    }
+    planned_.emplace();
+    flex_.plan(of.problem, of.penalties, Aggregate::kSum, {effort, kInfinity, {}, known_},
+               *planned_);
+    order = planned_->order;
+    known_ids_.clear();
+    for (const Index row : order) known_ids_.push_back(at.jobs.id[row]);
+  }
+
   // Moves jobs that hold slots forward (hysteresis). `strict`: some deadline is strict; none is
   // given up for a job that holds slots.
-  void favour_holders(const Scene& at, bool strict);
-  void decide_concave(const Scene& at, const Problem& with_work);
+  void favour_holders(const Scene& at, bool strict) {
+    const std::size_t n = order.size();
+    rank_.resize(n);
+    for (std::size_t p = 0; p < n; ++p) {
+      const Index k = order[p];
+      const bool holds = static_cast<double>(at.grants[k]) > of.problem.low[k];
+      rank_[k] = static_cast<double>(p + 1) / (holds ? 1.0 + at.options.hysteresis : 1.0);
+    }
+    sorter_.sort(rank_, order);
+    if (strict) {
+      Plan held;
+      flex_.plan_order(of.problem, of.penalties, at.options.aggregate, order, /*detail=*/true,
+                       held);
+      if (held.value > planned_->value) {
+        order = planned_->order;
+        return;
+      }
+    }
+    planned_.reset();
+  }
+
+  void decide_concave(const Scene& at, const Problem& with_work) {
+    const EpochOptions& options = at.options;
+    if (options.effort && at.flex() && Concave::compares(at.jobs.rows(), *options.effort)) {
+      planned_.emplace();
+      concave_.plan(task(at), {*options.effort, kInfinity}, *planned_);
+      if (&with_work == &of.problem) {
+        of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
+        return;
+      }
+      planned_.reset();
+    }
+    share_concave(at, with_work);
+  }
+
   // For many jobs and a maximum: shares by latest start, without an order; false: it cannot.
-  bool share_by_level(const Scene& at, const Problem& with_work);
+  bool share_by_level(const Scene& at, const Problem& with_work) {
+    constexpr double kLess = 0.01;  // the level rarely falls by more
+    const std::size_t n = at.jobs.rows();
+    if (n < kManyLevels || &with_work != &of.problem) return false;
+    if (!levelled(at) || at.options.hysteresis > 0.0 || with_work.gang) return false;
+    rank_.resize(n);
+    const double before = level_ - kLess * std::fabs(level_);
+    level_ = flex_.own_level(with_work, of.penalties, before, rank_);
+    double free = with_work.slots;
+    room_.resize(n);
+    for (std::size_t r = 0; r < n; ++r) {
+      rank_[r] = minimum_until(with_work.work[r], with_work.low[r], with_work.high[r], rank_[r]);
+      of.share[r] = with_work.low[r];
+      free -= with_work.low[r];
+      room_[r] = with_work.high[r] - with_work.low[r];
+    }
+    selection_.reset();
+    selection_.run(rank_, room_, free, [&](Index r, double slots) { of.share[r] += slots; });
+    return true;
+  }
+
   // Whether the order follows from the level: the least value of a maximum that can be reached.
-  bool levelled(const Scene& at) const;
-  void plan_in_order(const Scene& at, bool detail, Plan& plan);
+  bool levelled(const Scene& at) const {
+    return at.flex() && !at.sums() && !at.gang() && !at.options.effort && !of.has_strict(at);
+  }
+
+  void plan_in_order(const Scene& at, bool detail, Plan& plan) {
+    if (levelled(at)) {
+      const auto given = at.grants.given();
+      room_.assign(given.begin(), given.end());
+      // Jobs that have no work left, but hold slots, end at once in a plan, and others go on in
+      // order.
+      const auto& left = of.problem.work;
+      if (std::find(left.begin(), left.end(), 0.0) != left.end()) {
+        malleable::share_in_order(of.problem, order, room_);
+      }
+      flex_.plan_level(of.problem, of.penalties, order, room_, detail, plan);
+    } else {
+      flex_.plan_order(of.problem, of.penalties, at.options.aggregate, order, detail, plan);
+    }
+  }
+
   // The plan without slots: jobs with work never end.
-  Plan plan_nothing(const Scene& at) const;
+  Plan plan_nothing(const Scene& at) const {
+    const std::size_t n = at.jobs.rows();
+    Plan plan;
+    plan.order = order;
+    plan.completion.resize(n);
+    for (std::size_t r = 0; r < n; ++r) {
+      plan.completion[r] = at.jobs.work[r] > 0.0 ? kInfinity : at.now;
+      if (at.jobs.work[r] > 0.0) plan.status = Status::kInfeasible;
+    }
+    plan.start = plan.completion;
+    plan.value = plan.lower_bound = evaluate(of.penalties, at.options.aggregate, plan.completion);
+    return plan;
+  }
 
   Flex flex_;
   OrderChoice choice_;

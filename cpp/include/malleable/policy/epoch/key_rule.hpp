@@ -37,15 +37,30 @@ class KeyRule {
   // All rows are new: forgets what was learnt from the old ones.
   void forget() { selection_.reset(); }
 
-  // Whether it can decide for these jobs and options.
-  virtual bool applies(const Scene& at) const;
+  // Whether it can decide for these jobs and options. Gangs and speed-ups below linear need more
+  // than an order; with effort, predictable decisions or several orders a plan decides; endless: a
+  // penalty may be infinite.
+  virtual bool applies(const Scene& at) const {
+    if (at.gang() || at.options.effort || at.options.predictable || at.jobs.concave()) return false;
+    if (at.tries_orders() || (at.flex() && at.jobs.endless() > 0)) return false;
+    return at.jobs.minima <= at.capacity();
+  }
   // Gives slots; false if it cannot decide.
-  virtual bool decide(Scene& at);
+  virtual bool decide(Scene& at) {
+    at.grants.clear_chosen();
+    selection_.run(key_, at.jobs.room, at.capacity() - at.jobs.minima,
+                   [&](Index row, double slots) { at.grants.choose(row, slots); });
+    at.grants.give_chosen(at.jobs);
+    return true;
+  }
   // Whether keys() gives an order of all jobs that a plan can follow.
   virtual bool orders() const { return true; }
   std::span<const double> keys() const { return key_; }
 
-  virtual void state(State& s);
+  virtual void state(State& s) {
+    for (auto* column : columns_) s(*column);
+    s(selection_);
+  }
 
  protected:
   // `columns`: the columns by row that a rule keeps beside the keys.

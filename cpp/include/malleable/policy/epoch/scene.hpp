@@ -50,11 +50,11 @@ struct Scene {
   CustomPenalty custom = nullptr;
   JobTable jobs;
   Grants grants;
-  ComingJobs coming;  // how many jobs come later
-  // Properties of the policy.
-  bool ignores_minima = false;
+  ComingJobs coming;    // how many jobs come later
   bool starts = false;  // some jobs have a start condition
   bool alone = false;   // no jobs come later
+  // Properties of the policy.
+  bool ignores_minima = false;
   Shares shares = Shares::kByOrder;
 
   double capacity() const { return static_cast<double>(slots); }
@@ -91,9 +91,7 @@ struct Scene {
                                        : std::span<const double>();
   }
 
-  // Sets the properties of the policy.
-  void look_up();
-  void state(State& s);
+  void state(State& s) { s(options, slots, now, period, jobs, grants, coming); }
 };
 
 }  // namespace malleable
