@@ -125,7 +125,6 @@ void Epoch::refresh(std::size_t row) {
     at_.grants.touch(at_.jobs.id[row]);
   }
   if (keys_) keys_->changed(at_, row);
-  if (start_) start_->forget(row);
 }
 
 std::int64_t Epoch::add(const JobsView& given, std::span<const Kind> kinds,
@@ -206,10 +205,7 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
     if (!changes.work.empty() || changes.speedup.given()) at_.serve(row);
     changed |= jobs.change(row, changes, k);
     powers_.worked(jobs, row, before);
-    if (changes.speedup.given()) {
-      shares_.forget(row);
-      powers_.told(row);
-    }
+    if (changes.speedup.given()) powers_.told(row);
     if (limits || changes.speedup.given() || (before > 0.0) != (jobs.work[row] > 0.0)) {
       refresh(row);
     } else if (keys_) {
@@ -292,7 +288,6 @@ void Epoch::decide_at(double now, double held) {
   powers_.observe(at_, now, [this](std::size_t row, double p) {
     at_.serve(row);
     at_.jobs.set_power(row, p);
-    shares_.forget(row);
     refresh(row);
   });
   at_.jobs.tidy();
@@ -339,8 +334,6 @@ void Epoch::choose() {
     at_.grants.give_all([](std::size_t) { return 0; });
     instance_.order.resize(size());
     std::iota(instance_.order.begin(), instance_.order.end(), Index{0});
-  } else if (start_ && StartShares::applies(at_) && shares_.decide(at_)) {
-    rule_ = "gains";
   } else if (at_.period > 0.0) {
     rule_ = "period";
     periodic_.decide(at_, instance_);

@@ -36,10 +36,6 @@ class KeyedHeap {
   const Key& top_key() const { return heap_[0]; }
   std::span<const Entry> entries() const { return heap_; }  // in no order
 
-  void clear() {
-    heap_.clear();
-    place_.clear();
-  }
   // Inserts, or changes the key.
   void set(Index item, const Key& key) {
     if (item >= place_.size()) place_.resize(std::size_t{item} + 1, kNone);

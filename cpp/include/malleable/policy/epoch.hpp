@@ -179,7 +179,6 @@ class alignas(kLine) Epoch {
   std::uint64_t version_ = 0, decided_ = 0;  // at present, and at the last decision
   std::unique_ptr<KeyRule> keys_;            // null: no key can decide
   std::unique_ptr<Start> start_;             // null: no job has a start condition
-  StartShares shares_;
   EqualRule equal_;
   InstanceRule instance_;
   Periodic periodic_;

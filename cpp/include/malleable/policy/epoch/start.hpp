@@ -4,9 +4,8 @@
 // A running job keeps its minimum; jobs above it may shrink to it. Waiting jobs start in an order
 // that ages (start_line); at this decision a job gets its preferred slots, if no job's minimum
 // needs them. After that the rule that shares sees what each job may have: waiting jobs nothing,
-// running jobs at least their minima. If some speed-up is below linear, started jobs share by
-// marginal gains (start_shares). If the slots become fewer than the minima of the running jobs, the
-// job that started last stops, keeps the work done, and waits again; guarantees
+// running jobs at least their minima. If the slots become fewer than the minima of the running
+// jobs, the job that started last stops, keeps the work done, and waits again; guarantees
 // (MinMode::kGuarantee: slots from arrival on) get the slots that the minima of started jobs leave.
 //
 // The order: by the seconds that a job takes on its minimum over its weight (sums, and maxima of
@@ -33,27 +32,22 @@
 #include "malleable/model/tolerance.hpp"
 #include "malleable/policy/epoch/scene.hpp"
 #include "malleable/policy/epoch/start_line.hpp"
-#include "malleable/policy/epoch/start_shares.hpp"
 
 namespace malleable {
 
 class Start {
  public:
-  // There are `rows` rows; a row whose limits or speed-up may have changed; rows that leave.
+  // There are `rows` rows; rows that leave.
   void grow(std::size_t rows) {
     turn_.resize(rows, 0);
     ahead_.resize(rows, -1.0);
     told_.resize(rows, 0);
-    speed_.resize(rows);
   }
-
-  void forget(std::size_t row) { speed_[row] = {}; }
 
   void close(const RowsGone& gone) {
     gone(turn_);
     gone(ahead_);
     gone(told_);
-    gone(speed_);
   }
 
   // Starts and stops jobs, and sets what each job may have. Returns the rows for which this
@@ -92,10 +86,7 @@ class Start {
   // Ids of jobs whose minimum is more than the slots; each is returned once.
   std::vector<std::int64_t> take_oversized() { return std::exchange(oversized_, {}); }
 
-  void state(State& s) {
-    s(turn_, ahead_, told_, turns_, oversized_);
-    if (s.reading()) speed_.assign(turn_.size(), {});
-  }
+  void state(State& s) { s(turn_, ahead_, told_, turns_, oversized_); }
 
  private:
   // A job may have a reservation after a wait of D / (1 - kSlack x share that can shrink), at most
@@ -111,11 +102,6 @@ class Start {
   static constexpr double kOverdue = 1.4;
   // A stretch counts long waits of short jobs itself. Its mean would double with 1.
   static constexpr double kStretchPatience = 5.0;
-
-  // Rates of a job on its minimum and its maximum; negative: not known yet.
-  struct Speed {
-    double least = -1.0, most = -1.0;
-  };
 
   // Whether the job has a start condition.
   bool starts(const Scene& at, std::size_t row) const {
@@ -169,14 +155,12 @@ class Start {
     area_ = shrinks_ = minima_ = guaranteed_ = mean_ = longest_ = 0.0;
     waiting_ = 0;
     seconds_.resize(at.jobs.rows());
+    fastest_.resize(at.jobs.rows());
     for (std::size_t row = 0; row < at.jobs.rows(); ++row) {
       const double need = least(at, row);
-      Speed& own = speed_[row];
-      if (own.least < 0.0) {
-        own = {at.jobs.rate(row, std::max(1.0, need)), at.jobs.rate(row, most(at, row))};
-      }
-      const double time = left(at, row) / own.least;
+      const double time = left(at, row) / at.jobs.rate(row, std::max(1.0, need));
       seconds_[row] = time;
+      fastest_[row] = at.jobs.rate(row, most(at, row));
       if (runs(row)) (starts(at, row) ? minima_ : guaranteed_) += need;
       mean_ += time / static_cast<double>(at.jobs.rows());
       if (!runs(row)) {
@@ -241,11 +225,25 @@ class Start {
 
   // How a running job would use free slots, by the gain over its work left.
   void line_up_growth(const Scene& at, std::size_t row) {
-    const double more = most(at, row) - least(at, row), work = at.jobs.work[row];
+    const double need = least(at, row), more = most(at, row) - need, work = at.jobs.work[row];
     if (!(more > 0.0 && work > 0.0)) return;
-    const double faster = speed_[row].most - (least(at, row) > 0.0 ? speed_[row].least : 0.0);
+    const double faster = fastest_[row] - (need > 0.0 ? at.jobs.rate(row, need) : 0.0);
     line_.grow(cost_of_second(at, row) * faster / (more * work), more);
   }
+
+  // Its penalty if it ends then, of kinds that are lines; negative if it is early.
+  static double lateness_at(const Scene& at, std::size_t row, double end) {
+    const JobTable& jobs = at.jobs;
+    const Kind kind = jobs.kind[row];
+    const double value = jobs.value_of_second(row);
+    if (kind == Kind::kCompletion || !(value > 0.0)) return value * end;
+    const bool waits = kind == Kind::kResponse || kind == Kind::kStretch || kind == Kind::kSla;
+    return value * (end - (waits ? jobs.arrival[row] : jobs.deadline[row]));
+  }
+
+  // Whether jobs start as for a sum. This holds for a maximum of stretches, too, because
+  // many jobs soon have nearly the worst stretch, and the sum's rule keeps the queue short.
+  static bool as_sum(const Scene& at) { return at.sums() || at.jobs.all(Kind::kStretch); }
 
   // The place in the order of starting; the least is first.
   double key(const Scene& at, std::size_t row, double wait) const {
@@ -268,7 +266,7 @@ class Start {
   double due_key(const Scene& at, std::size_t row) const {
     const JobTable& jobs = at.jobs;
     const double value = jobs.value_of_second(row), time = seconds_[row];
-    const double soonest = left(at, row) / speed_[row].most;
+    const double soonest = left(at, row) / fastest_[row];
     const auto by = [&](double due, double penalty) {
       return penalty > 0.0 ? std::max(time, due - at.now) / penalty : kInfinity;
     };
@@ -286,9 +284,27 @@ class Start {
     return first;
   }
 
-  // What each second until its end costs, if it runs on its minimum.
+  // What each second until its end costs, if it runs on its minimum: its penalty for a second, or
+  // for being late once. A penalty at a later time counts e times less for every mean time until
+  // then.
   double cost_of_second(const Scene& at, std::size_t row) const {
-    return stake(at, row, seconds_[row], left(at, row) / speed_[row].most, mean_);
+    const JobTable& jobs = at.jobs;
+    const Kind kind = jobs.kind[row];
+    const double value = jobs.value_of_second(row);
+    if (info(kind).steady) return value;
+    const double soonest = left(at, row) / fastest_[row];
+    const auto near = [&](double due) {
+      return std::exp(-std::max(0.0, due - at.now - seconds_[row]) / std::max(mean_, kTiny));
+    };
+    if (kind == Kind::kTardiness) return value * near(jobs.deadline[row]);
+    const auto jump = [&](double due) { return at.now + soonest > due ? 0.0 : value * near(due); };
+    if (!info(kind).uses_sla) return jump(jobs.deadline[row]);
+    double sum = 0.0, before = 0.0;
+    const SlaView::Steps steps = jobs.steps_of(row);
+    for (std::size_t k = 0; k < steps.time.size(); ++k) {
+      sum += (steps.penalty[k] - std::exchange(before, steps.penalty[k])) * jump(steps.time[k]);
+    }
+    return sum;
   }
 
   // Scales guarantees to the slots that the minima of started jobs leave.
@@ -337,13 +353,13 @@ class Start {
   std::vector<std::uint8_t> told_;
   std::int64_t turns_ = 0;
   std::vector<std::int64_t> oversized_;
-  std::vector<Speed> speed_;
   // Sums of one decision, on minima; the mean seconds of all jobs; D and count of waiting jobs.
   double area_ = 0.0, shrinks_ = 0.0, minima_ = 0.0, guaranteed_ = 0.0;
   double mean_ = 0.0, longest_ = 0.0;
   std::size_t waiting_ = 0;
-  // By row: the time on the minimum, and the slots that the job has at least.
-  std::vector<double> seconds_, low_;
+  // By row: the time on the minimum, the rate on the maximum, and the slots that the job has at
+  // least.
+  std::vector<double> seconds_, fastest_, low_;
   StartLine line_;
   std::vector<Index> rows_;
 };
