@@ -16,7 +16,7 @@ class EqualRule {
   bool decide(Scene& at) {  // false: it cannot decide
     const JobTable& jobs = at.jobs;
     if (at.shares != Shares::kEqual || jobs.concave() || at.gang()) return false;
-    if (std::ranges::find(jobs.work, 0.0) != jobs.work.end()) return false;
+    if (std::find(jobs.work.begin(), jobs.work.end(), 0.0) != jobs.work.end()) return false;
     const WholeLevel found = whole_level(jobs.low, jobs.room, at.capacity(), level_);
     if (!found.fits) return false;
     level_ = found.level;

@@ -86,7 +86,7 @@ class Instance {
     const JobTable& jobs = at.jobs;
     const std::size_t n = jobs.rows();
     kept.assign(n, 0.0);
-    if (std::ranges::find(jobs.work, 0.0) == jobs.work.end()) return problem;
+    if (std::find(jobs.work.begin(), jobs.work.end(), 0.0) == jobs.work.end()) return problem;
     rest_.resize(n);
     most_.resize(n);
     for (std::size_t r = 0; r < n; ++r) {

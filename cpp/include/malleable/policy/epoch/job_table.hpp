@@ -195,6 +195,7 @@ class JobTable {
         check_needed_deadline(kind[row], k, changes.deadline[k]);
       }
       const bool by_min = !changes.min_slots.empty();
+      if (!by_min && changes.max_slots.empty()) continue;
       const long long least = by_min ? changes.min_slots[k] : min_slots[row];
       const long long most = changes.max_slots.empty() ? max_slots[row] : changes.max_slots[k];
       if (least <= most) continue;
