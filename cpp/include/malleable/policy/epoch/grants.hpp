@@ -120,7 +120,7 @@ class Grants {
     fetch(&jobs.low[row]);
   }
   // Remembers the slots that the job had.
-  void keep(std::size_t row) {
+  MALLEABLE_INLINE void keep(std::size_t row) {
     if (marked_[row]) return;
     marked_[row] = 1;
     affected_.push_back({static_cast<Index>(row), given_[row]});
