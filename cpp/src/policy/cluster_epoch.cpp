@@ -514,7 +514,7 @@ class Epochs final : public ClusterEpoch {
     epoch.decide(std::min(state.now, kLatestTime), slots);
     const auto given = epoch.given();
     const auto changed = epoch.changed();
-    for (std::size_t row = 0; row < jobs.rows(); ++row) {
+    for (std::size_t row = 0; row < given.size(); ++row) {
       if (sizeless_ && !changed[row]) continue;
       const Index job = share.job_of(jobs.id[row]);
       EpochJob& own = pools_[pool].jobs[job];

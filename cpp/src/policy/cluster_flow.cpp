@@ -30,17 +30,13 @@ Index flow_of(const ClusterState& state, Index job) {
   return state.jobs.flow.empty() ? job : static_cast<Index>(state.jobs.flow[job]);
 }
 
-// Whether the phase is in the table: those with tasks, or the only one.
-bool has_phase(const ClusterState& state, Index job, Phase p) {
-  return state.jobs.tasks[p][job] > 0 || (p == kMap && state.jobs.tasks[kReduce][job] == 0);
-}
-
-// Visits phases in the table: visit(phase, its place in the flow from `place` on).
+// Visits phases in the table, which are those with tasks, or the only one: visit(phase, its place
+// in the flow from `place` on).
 template <typename Visit>
 void each_phase(const ClusterState& state, Index job, Index place, const Visit& visit) {
-  for (const Phase p : {kMap, kReduce}) {
-    if (has_phase(state, job, p)) visit(p, place++);
-  }
+  const bool reduces = state.jobs.tasks[kReduce][job] > 0;
+  if (state.jobs.tasks[kMap][job] > 0 || !reduces) visit(kMap, place++);
+  if (reduces) visit(kReduce, place);
 }
 
 bool is_guessed(const ClusterState& state, Index job, Phase p) {
@@ -247,11 +243,6 @@ class ByFlow final : public ClusterFlow {
   Side& side_of(const ClusterState& state, const Flow& flow) {
     return sides_[side_at(state, flow.jobs.front())];
   }
-  // p of a job at a decision; that of all programs for jobs that have not come.
-  double speedup_of(const ClusterState& state, Index job) const {
-    if (!spreads_) return 1.0;
-    return jobs_[job].place == Place::kHere ? state.exponent_of(job) : state.learned.speedup;
-  }
 
   // What is left of a phase, as a job of the flow in the epoch's table.
   Left left_of(const ClusterState& state, Index job, Phase p) const {
@@ -402,7 +393,10 @@ class ByFlow final : public ClusterFlow {
       const FlowTable::Flow& told = epoch.flow(flow.id);
       for (const Index job : flow.jobs) {
         const Job& own = jobs_[job];
-        const double p = speedup_of(state, job);
+        // p of all programs for jobs that have not come
+        const bool here = own.place == Place::kHere;
+        const double learnt = here ? state.exponent_of(job) : state.learned.speedup;
+        const double p = spreads_ ? learnt : 1.0;
         const double before = told.curved() ? told.speedup.exponent[own.end - 1] : 1.0;
         if (own.place == Place::kDone || std::fabs(p - before) < kSameSpeedup) continue;
         ids_.clear();

@@ -44,8 +44,7 @@ void FlowScene::study(Flow& flow) const {
     job.ready = job.open() && std::none_of(parents.begin(), parents.end(),
                                            [&](Index p) { return flow.jobs[p].open(); });
     job.left = job.ready ? left(job) : job.work;
-    job.high = job.fastest = room(job);
-    if (flow.curved()) job.fastest = flow.speedup.view().at(place, job.high);
+    job.high = room(job);
     flow.volume += job.left;
     if (!job.ready) continue;
     if (job.left > 0.0) {
@@ -57,8 +56,9 @@ void FlowScene::study(Flow& flow) const {
   // The longest path from each job's start to the end of the flow.
   flow.alone = flow.volume / static_cast<double>(std::max<std::int64_t>(slots, 1));
   for (std::size_t k = flow.jobs.size(); k-- > 0;) {
-    Job& job = flow.jobs[flow.topological[k]];
-    job.path += job.left / job.fastest;
+    const Index place = flow.topological[k];
+    Job& job = flow.jobs[place];
+    job.path += job.left / (flow.curved() ? flow.speedup.view().at(place, job.high) : job.high);
     flow.alone = std::max(flow.alone, job.path);
     for (const Index above : flow.parents_of(job)) {
       flow.jobs[above].path = std::max(flow.jobs[above].path, job.path);

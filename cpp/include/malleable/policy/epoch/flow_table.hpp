@@ -37,8 +37,8 @@ class FlowTable {
     Index first_parent, parents;  // in Flow::parent: the first parent, and how many
     double attained = 0.0;        // slot-seconds that decisions gave
     double then = 0.0;            // work at the last decision, if that gave it slots
-    // Work left, maximum, the rate on the maximum, the longest path from its start.
-    double left = 0.0, high = 0.0, fastest = 0.0, path = 0.0;
+    // Work left, maximum, the longest path from its start.
+    double left = 0.0, high = 0.0, path = 0.0;
 
     bool open() const { return stage == JobStage::kOpen; }
     void state(State& s) {
