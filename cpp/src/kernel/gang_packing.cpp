@@ -26,7 +26,7 @@ std::size_t GangPacking::next_fitting(std::size_t from, double free) const {
     }
     if (node == 0) return leaves_;
     ++node;
-    if (std::has_single_bit(node)) return leaves_;  // stepped off the right edge
+    if ((node & (node - 1)) == 0) return leaves_;  // a power of two: off the right edge
   }
   while (node < leaves_) node = tree_[2 * node] <= free ? 2 * node : 2 * node + 1;
   return node - leaves_;
@@ -42,6 +42,8 @@ void GangPacking::begin(const Problem& problem, std::span<const Index> order, Pl
   left_.resize(n);
   since_.assign(n, 0.0);
   rate_.assign(n, 0.0);
+  end_.resize(n);
+  gone_.resize(n);
   running_.clear();
   unfinished_ = 0;
   for (std::size_t p = 0; p < n; ++p) {
@@ -73,40 +75,39 @@ void GangPacking::set_rate(std::size_t p, double time, double slots) {
   }
   since_[p] = time;
   rate_[p] = slots;
+  if (!(slots > 0.0)) return;
+  end_[p] = time + left_[p] / slots;
+  gone_[p] = end_[p] - kRounding * problem_->work[j] / slots;
 }
 
 // Serves the positions from `redo` on again; earlier positions keep their slots.
 void GangPacking::serve(std::size_t redo, double time) {
   const std::size_t n = order_.size();
   const auto most = [&](std::size_t p) { return problem_->high[order_[p]]; };
-  double free = problem_->slots;
+  std::size_t kept = 0;
+  double open = problem_->slots;
+  for (; kept < running_.size() && running_[kept] < redo; ++kept) open -= rate_[running_[kept]];
   next_running_.clear();
-  for (const std::size_t p : running_) {
-    if (p >= redo) continue;
-    free -= rate_[p];
-    next_running_.push_back(p);
-  }
-  const std::size_t kept = next_running_.size();
+  double free = open;
   for (std::size_t p = next_fitting(redo, free); p < n && free > 0.0;
        p = next_fitting(p + 1, free)) {
     free -= std::min(most(p), free);
     next_running_.push_back(p);
   }
   // First take slots away, then give: rates of jobs that lost their place become zero.
-  std::size_t k = kept;
-  for (const std::size_t p : running_) {
-    if (p < redo) continue;
-    while (k < next_running_.size() && next_running_[k] < p) ++k;
-    if (k == next_running_.size() || next_running_[k] != p) set_rate(p, time, 0.0);
+  std::size_t next = 0;
+  for (std::size_t k = kept; k < running_.size(); ++k) {
+    const std::size_t p = running_[k];
+    while (next < next_running_.size() && next_running_[next] < p) ++next;
+    if (next == next_running_.size() || next_running_[next] != p) set_rate(p, time, 0.0);
   }
-  double open = problem_->slots;
-  for (k = 0; k < next_running_.size(); ++k) {
-    const std::size_t p = next_running_[k];
-    const double slots = k < kept ? rate_[p] : std::min(most(p), open);
+  running_.resize(kept);
+  for (const std::size_t p : next_running_) {
+    const double slots = std::min(most(p), open);
     open -= slots;
     set_rate(p, time, slots);
+    running_.push_back(p);
   }
-  running_.swap(next_running_);
 }
 
 // Moves the jobs that end by `time` from running_ to ended_. Jobs that end together leave together:
@@ -115,11 +116,7 @@ void GangPacking::serve(std::size_t redo, double time) {
 void GangPacking::collect_ended(double time) {
   ended_.clear();
   std::erase_if(running_, [&](std::size_t p) {
-    const double still = left_[p] - rate_[p] * (time - since_[p]);
-    if (still > kRounding * problem_->work[order_[p]] &&
-        since_[p] + left_[p] / rate_[p] > time * (1.0 + kSameTime)) {
-      return false;
-    }
+    if (gone_[p] > time && end_[p] > time * (1.0 + kSameTime)) return false;
     ended_.push_back(p);
     return true;
   });
@@ -134,7 +131,7 @@ void GangPacking::run(const Problem& problem, std::span<const Index> order,
     serve(redo, time);
     if (running_.empty()) break;  // all remaining jobs need more slots than there are
     double end = kInfinity;
-    for (const std::size_t p : running_) end = std::min(end, since_[p] + left_[p] / rate_[p]);
+    for (const std::size_t p : running_) end = std::min(end, end_[p]);
     time = std::max(time, end);
     collect_ended(time);
     redo = ended_.front();

@@ -40,9 +40,11 @@ class GangPacking {
   Plan* plan_ = nullptr;
   std::size_t unfinished_ = 0;  // jobs
 
-  std::vector<double> tree_;                 // minima of needs over a complete binary tree
-  std::size_t leaves_ = 0;                   // of tree_
-  std::vector<double> left_, since_, rate_;  // by position: work left at `since_`, slots since then
+  std::vector<double> tree_;  // minima of needs over a complete binary tree
+  std::size_t leaves_ = 0;    // of tree_
+  // By position: work left at `since_`, slots since then; its end on these slots, and the time from
+  // which no more than rounding is left.
+  std::vector<double> left_, since_, rate_, end_, gone_;
   std::vector<std::size_t> running_, next_running_, ended_;  // positions, rising
 };
 
