@@ -13,6 +13,8 @@ speedup_stream(kind, seed): 1,000 jobs on 64 slots, no trace needed: Poisson arr
     ``mixed``: linear, powers, Amdahl, flat, steps and convex ones. Tables end at 4 to 44 slots.
 stated_powers(p, off, seed): 150 jobs on 64 slots, work lognormal (sigma 1.5), s slots do s^p, p the same for
     all, or (None) from U(0.4, 0.9), load 1; what is stated is off by a normal error, and from 0.1 to 1.
+due_powers(p, seed): these jobs, what they state, which is right, and when they are due: after 1 to 2 times the
+    time alone on all slots, and up to 4 times the mean of these times more.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ __all__ = [
     "ROUND_JOBS",
     "SPEEDUP_STREAMS",
     "GpuJobs",
+    "due_powers",
     "gpu_jobs",
     "gpu_rounds",
     "gpu_table",
@@ -163,3 +166,15 @@ def stated_powers(
     arrival = np.cumsum(rng.exponential(mean / (2.2 * slots ** own.mean()), jobs))
     tables = [np.append(0.0, np.arange(1.0, slots + 1.0) ** each) for each in own.tolist()]
     return GpuJobs(arrival, work, np.full(jobs, slots), tables), stated
+
+
+def due_powers(
+    p: float | None, seed: int
+) -> tuple[GpuJobs, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Jobs for 64 slots, their p, and their deadlines."""
+    jobs, own = stated_powers(p, 0.0, seed)
+    rng, alone = np.random.default_rng([seed, 1]), jobs.work / 64.0**own
+    slack = (
+        alone * rng.uniform(1.0, 2.0, len(alone)) + rng.uniform(0.0, 4.0, len(alone)) * alone.mean()
+    )
+    return jobs, own, jobs.arrival + slack

@@ -280,7 +280,10 @@ def share_gpus(
 
 
 class GpuEpoch:
-    """A user's loop around `malleable.Epoch`, told tables, of what program jobs are, their p, or nothing."""
+    """A user's loop around `malleable.Epoch`, told tables, of what program jobs are, their p, or nothing.
+
+    ``deadline``: of the rows.
+    """
 
     def __init__(
         self,
@@ -289,9 +292,11 @@ class GpuEpoch:
         told: bool = True,
         programs: bool = False,
         powers: Any = None,
+        objective: str = "sum:response",
+        deadline: Any = None,
     ):
-        self.powers = powers
-        self.epoch, self.told = mb.Epoch(slots, "sum:response", policy), told
+        self.powers, self.deadline = powers, deadline
+        self.epoch, self.told = mb.Epoch(slots, objective, policy), told
         self.programs: dict[int, int] | None = {} if programs else None
         self.id_of: dict[int, int] = {}
 
@@ -306,6 +311,8 @@ class GpuEpoch:
                     "max_slots": [int(state["max_slots"][k])],
                     "arrival": [state["arrival"][k]],
                 }
+                if self.deadline is not None:
+                    columns["deadline"] = [self.deadline[row]]
                 self.id_of[row] = self._add(row, [state["size"][k]], columns, state["tables"][k])
         decision = self.epoch.decide(now)
         given = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 import malleable as mb
 from benchmarks.instances import (
     GPU_WORKLOADS,
     SPEEDUP_STREAMS,
     GpuJobs,
+    due_powers,
     gpu_jobs,
     gpu_rounds,
     gpu_table,
@@ -202,3 +205,46 @@ def powers(quick: bool) -> Iterator[Row]:
             rivals=("heSRPT 0.3", "heSRPT 0.5", "FAIR"),
             seeds=range(6100, 6102 if quick else 6106),
         )
+
+
+def _late(rule: str, objective: str, p: float | None, seed: int) -> float:
+    jobs, powers, deadline = due_powers(p, seed)
+
+    def asked(state: Any, now: float) -> Any:
+        left, most, rows = state["work"], state["max_slots"], state["ids"]
+        if rule.startswith("heSRPT"):
+            return rivals.power_shares(left, most, 64, float(rule.removeprefix("heSRPT ")))
+        start = deadline[rows] - left / most ** powers[rows]
+        if rule != "as needed":
+            return rivals.in_order(deadline[rows] if rule == "EDF" else start, most, 64)
+        rate = left / np.maximum(deadline[rows] - now, 1e-9)
+        need = np.minimum(np.ceil(np.minimum(rate, most) ** (1.0 / powers[rows])), most)
+        given = rivals.in_order(start, need.astype(np.int64), 64)
+        return given + rivals.level(most - given, 64 - given.sum())
+
+    if rule == "FLEX":
+        asked = GpuEpoch(64, powers=powers, told=False, objective=objective, deadline=deadline)
+    done = share_gpus(*jobs, 64, _PLAIN.get(rule, asked)) + jobs.arrival
+    late = np.maximum(done - deadline, 0.0)
+    if objective == "sum:tardy":
+        return float((late > 1e-9 * deadline).mean())
+    return float(late.max() if objective == "max:tardiness" else late.mean())
+
+
+@section(
+    "due-powers",
+    "Jobs with deadlines, of which s slots do s^p, come to 64 slots (`due_powers`). The figures are the mean "
+    "tardiness [s], the share of late jobs, or the largest tardiness [s]. Ours is FLEX. "
+    '"As needed" gives jobs by latest start as many slots as they need to be on time, and the rest in equal '
+    "shares",
+)
+def late(quick: bool) -> Iterator[Row]:
+    for objective in ("sum:tardiness", "sum:tardy", "max:tardiness"):
+        for p in (None, 0.5, 0.8):
+            yield Row(
+                f"{objective}, {'any p' if p is None else f'p = {p}'}",
+                lambda rule, seed, objective=objective, p=p: _late(rule, objective, p, seed),
+                ours=("FLEX",),
+                rivals=("FAIR", "EDF", "latest start", "heSRPT 0.3", "heSRPT 0.5", "as needed"),
+                seeds=range(6300, 6302 if quick else 6312),
+            )

@@ -292,6 +292,8 @@ void Flex::try_levels(const Task& task) {
   };
   task.plan.lower_bound = own_order(problem, task.penalties, Aggregate::kMax, order);
   consider(order);
+  const auto known = task.options.known;
+  if (!reached() && !known.empty()) consider({known.begin(), known.end()});
   if (!reached()) {
     // due_ holds the deadlines of the optimal level; least slack first is the other classic.
     for (std::size_t j = 0; j < problem.size(); ++j) due_[j] -= earliest_[j];

@@ -106,7 +106,7 @@ double OrderChoice::cost(const Penalties& penalties, double most) {
   double sum = 0.0;
   packing_.run_until(*problem_, tried_, [&](Index j, double end) {
     if (end == kInfinity) return true;  // a gang that is too wide
-    sum += penalties.linear() ? penalties.slope()[j] * end
+    sum += penalties.linear() ? (penalties.slope()[j] + behind_ * problem_->work[j]) * end
                               : uncertain(penalties, j, problem_->now + end) - paid_[j];
     return sum < most;
   });
@@ -153,9 +153,14 @@ void OrderChoice::consider_area(const Penalties& penalties) {
 
 // Tries all orders and writes the best; returns its name.
 const char* OrderChoice::run(const Problem& problem, const Penalties& penalties, double spread,
-                             std::span<Index> order) {
+                             std::span<Index> order, double coming) {
   const std::size_t n = problem.size();
   study(problem, penalties, spread);
+  behind_ = 0.0;
+  if (problem.gang && penalties.linear() && all_ > 0.0) {
+    const double mean = sum_of(penalties.slope()) / static_cast<double>(n);
+    behind_ = coming * mean / (all_ * problem.slots);
+  }
   const double mean = std::max(all_ / static_cast<double>(n), kTiny);
   if (penalties.linear()) {
     consider_costs(penalties, mean);

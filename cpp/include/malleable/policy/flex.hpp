@@ -58,7 +58,7 @@ struct FlexOptions {
   double budget = kInfinity;  // seconds, checked between candidates
   // Called before each candidate of the search with the number of candidates tried.
   std::function<void(std::uint64_t)> progress = {};
-  std::span<const Index> known = {};  // an order of all jobs that may be good, for sums
+  std::span<const Index> known = {};  // an order of all jobs that may be good
 };
 
 class Flex {

@@ -14,8 +14,9 @@
 // all slots. For lines also W M; for other penalties latest start, due date, and the set that can
 // be on time (kernel priority_orders). Gangs (which run on at least their minimum, or not at all)
 // are ordered by W / M times a power of M: by time if they are wide, because a wide gang blocks the
-// slots, and nearer to work the narrower they all are. O(J log J) for each of up to thirteen
-// orders.
+// slots, and nearer to work the narrower they all are. Jobs that come later wait as long as a mean
+// unit of the work of gangs; otherwise a wide gang would wait behind narrow ones that leave slots
+// idle. O(J log J) for each of up to thirteen orders.
 //
 // Orders and spread were chosen with benchmarks/rivals, sections events and cluster-late.
 #pragma once
@@ -38,9 +39,9 @@ inline constexpr double kSpread = 0.1, kTaskSpread = 2.0;
 class OrderChoice {
  public:
   // Fills `order` with the best order, and returns its name. Penalties must be finite, and lines
-  // with jumps.
+  // with jumps. `coming`: the mean number of jobs that come later.
   const char* run(const Problem& problem, const Penalties& penalties, double spread,
-                  std::span<Index> order);
+                  std::span<Index> order, double coming = 0.0);
 
  private:
   // Computes what all orders need.
@@ -63,6 +64,7 @@ class OrderChoice {
   // [s] time of all work, and of the median job, on all slots
   double all_ = 0.0, median_ = 0.0, spread_ = 0.0;
   double width_power_ = 0.0;    // largest power for gangs
+  double behind_ = 0.0;         // what jobs that come pay each second for a unit of work left
   double least_ = 0.0;          // cost of the best order
   const char* best_ = nullptr;  // name of the best order
   // By job: seconds alone at its maximum; key; earliest completion; workspace of study() and of the

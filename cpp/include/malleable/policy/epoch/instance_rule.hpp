@@ -1,11 +1,12 @@
 // The rule for any policy, objective and kind of job: it builds an instance of all jobs.
 //
 // Orders that need more than a key per job are built by sorting, O(J log J): the objective's own
-// order; with strict deadlines the order of FLEX's plan; with an effort that of the best plan; for
-// sums over few jobs the best of several (policy/order_choice). Maxima of many jobs need no order,
-// because the least value that the maximum can have sets each job a deadline, and with it its
-// urgency (epoch/key_rule_level.cpp). FAIR and WDEQ share by water-filling. While some job's
-// speed-up is not linear, policy/concave decides. Plan, value and bound of the last decision are
+// order; with an effort that of the best plan; with strict deadlines the order of FLEX's plan; for
+// sums over few jobs the best of several (policy/order_choice), and while no jobs come that of a
+// plan that is searched for. Maxima without gangs need no order, because the least value that the
+// maximum can have sets each job a deadline, and with it its urgency (epoch/key_rule_level.cpp).
+// FAIR and WDEQ share by water-filling. While some job's speed-up is not linear, policy/concave
+// decides, by a short search where ends are due. Plan, value and bound of the last decision are
 // computed on request. Policies: flex, baseline, concave; kernels: water_filling, demand_bound.
 #pragma once
 
@@ -77,12 +78,15 @@ class InstanceRule {
       flex_.plan(of.problem, of.penalties, options.aggregate, {*options.effort, kInfinity},
                  *planned_);
       order = planned_->order;
+    } else if (at.searches() && !at.jobs_come() && !levelled(at)) {
+      search(at);
     } else if (strict) {
       planned_.emplace();
       flex_.plan_strict_order(of.problem, of.penalties, options.aggregate, *planned_);
       order = planned_->order;
     } else if (at.tries_orders()) {
-      try_orders(at);
+      const double spread = at.options.stable ? kTaskSpread : kSpread;
+      choice_.run(of.problem, of.penalties, spread, order, at.coming.expected());
     } else if (levelled(at)) {
       of.share.resize(order.size());
       flex_.level_shares(of.problem, of.penalties, order, of.share);
@@ -153,32 +157,30 @@ class InstanceRule {
             at.jobs.weight,    at.coming.expected(), at.options.unknown || !at.options.stable};
   }
 
-  // Tries several orders. While no jobs have come since the first decision, searches for a plan. As
-  // long as the jobs are the same, the next search begins with its order and is shorter. For lines
-  // a candidate takes about a microsecond, so that the plan is that of FLEX; for other penalties
-  // and gangs it takes ten times as long and more, so that the more jobs there are, the fewer
-  // candidates are tried.
-  void try_orders(const Scene& at) {
-    constexpr std::uint64_t kFullSearch = 80, kNextSearch = 40;  // jobs
-    if (at.options.stable || at.coming.expected() > 0.0) {
-      choice_.run(of.problem, of.penalties, at.options.stable ? kTaskSpread : kSpread, order);
-      return;
-    }
+  // While no jobs have come since the first decision, searches for a plan. As long as the jobs are
+  // the same, the next search begins with its order and is shorter. Up to `full` jobs the plan is
+  // that of FLEX; for more jobs fewer candidates are tried. For lines this is nearly as good,
+  // because the search then begins with the best of many orders.
+  void search(const Scene& at) {
+    constexpr std::uint64_t kFullLines = 128, kFullSearch = 80, kNextSearch = 40;  // jobs
     known_.clear();
     for (const std::int64_t id : known_ids_) {
       if (const Index row = at.jobs.find(id); row != kNone) known_.push_back(row);
     }
     if (known_.size() < order.size()) known_.clear();  // some jobs are new
     const std::uint64_t n = std::max<std::uint64_t>(order.size(), 1);
-    std::uint64_t effort = kDefaultEffort;
+    const bool lines = at.sums() && of.penalties.linear() && !at.gang();
+    const std::uint64_t full = lines ? kFullLines : kFullSearch;
+    std::uint64_t effort = kDefaultEffort * full / std::max(n, full);
     if (known_.size() == order.size()) {
       const std::uint64_t many = std::max(n, kNextSearch);
-      effort = effort * kNextSearch * kNextSearch / (many * many) / 8;
-    } else if (at.gang() || !of.penalties.linear()) {
-      effort = effort * kFullSearch / std::max(n, kFullSearch);
+      effort = kDefaultEffort * kNextSearch * kNextSearch / (many * many) / 8;
+    } else if (lines && n > full) {
+      choice_.run(of.problem, of.penalties, kSpread, order);
+      known_.assign(order.begin(), order.end());
     }
     planned_.emplace();
-    flex_.plan(of.problem, of.penalties, Aggregate::kSum, {effort, kInfinity, {}, known_},
+    flex_.plan(of.problem, of.penalties, at.options.aggregate, {effort, kInfinity, {}, known_},
                *planned_);
     order = planned_->order;
     known_ids_.clear();
@@ -208,11 +210,27 @@ class InstanceRule {
     planned_.reset();
   }
 
+  // The candidates of a search where some speed-up is not linear; nothing: no search. Each takes
+  // O(J^2) for J jobs. The rule without a search is good for sums of lines, but not where ends are
+  // due: with a search late jobs are 0.4 times as many, tardiness is 0.7 to 0.9 times as large
+  // (benchmarks/rivals, section due-powers, where jobs keep coming).
+  std::optional<std::uint64_t> curved_search(const Scene& at) const {
+    constexpr std::uint64_t kFull = 30, kFullLines = 12;  // jobs
+    constexpr std::uint64_t kLines = 20, kComing = 10;    // so many times fewer candidates
+    if (at.options.effort || !at.searches() || !at.jobs.restart.empty()) return at.options.effort;
+    const bool lines = at.sums() && of.penalties.linear(), come = at.jobs_come();
+    if (lines && come) return std::nullopt;
+    const std::uint64_t full = lines ? kFullLines : kFull;
+    const std::uint64_t n = std::max<std::uint64_t>(at.jobs.rows(), full);
+    const std::uint64_t effort = kDefaultEffort * full * full / (n * n);
+    return effort / (lines ? kLines : come ? kComing : 1);
+  }
+
   void decide_concave(const Scene& at, const Problem& with_work) {
-    const EpochOptions& options = at.options;
-    if (options.effort && at.flex() && Concave::compares(at.jobs.rows(), *options.effort)) {
+    const std::optional<std::uint64_t> effort = curved_search(at);
+    if (effort && at.flex() && Concave::compares(at.jobs.rows(), *effort)) {
       planned_.emplace();
-      concave_.plan(task(at), {*options.effort, kInfinity}, *planned_);
+      concave_.plan(task(at), {*effort, kInfinity}, *planned_);
       if (&with_work == &of.problem) {
         of.share.assign(planned_->allocation.begin(), planned_->allocation.end());
         return;

@@ -75,6 +75,14 @@ struct Scene {
     if (options.hysteresis > 0.0 || jobs.concave() || jobs.rows() > few()) return false;
     return jobs.endless() == 0 && !(options.stable && jobs.all_steady());
   }
+  bool jobs_come() const { return coming.expected() > 0.0; }
+  // Whether there is time to search for a plan of the present jobs, which are few. Not where jobs
+  // that wait to start would never end.
+  bool searches() const {
+    if (!flex() || options.effort || options.predictable || options.hysteresis > 0.0) return false;
+    if (starts && (jobs.concave() || jobs.endless() > 0)) return false;
+    return !options.stable && jobs.rows() <= options.few;
+  }
   // Counts the work that a job did until now.
   void serve(std::size_t row) { jobs.serve(row, now, grants[row]); }
   double done(std::size_t row) const { return jobs.done_by(row, now, grants[row]); }
@@ -82,7 +90,7 @@ struct Scene {
   // waiting jobs, the jobs to come decide which jobs are late (tests/jobs/test_epoch_deadlines).
   std::size_t few() const {
     constexpr std::size_t kFewLate = 32;  // jobs
-    const bool late = jobs.count(Kind::kTardiness) > 0 && coming.expected() > 0.0;
+    const bool late = jobs.count(Kind::kTardiness) > 0 && jobs_come();
     return late ? std::min(options.few, kFewLate) : options.few;
   }
   // The weights of water-filling; empty: equal ones.
