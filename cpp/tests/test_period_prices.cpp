@@ -57,7 +57,7 @@ TEST(minima_and_urgency) {
   PeriodPrices prices;
   Doubles slots(2);
   const Shared alike{2.0, 1.0, {2.0, 2.0}, {0.0, 0.0}, {2.0, 2.0}, {1.0, 1.0}};
-  const Doubles given{0.0, 1.0};
+  const std::vector<std::int64_t> given{0, 1};
   prices.run(alike.jobs(), 2.0, 0.0, {}, slots);
   CHECK(slots == (Doubles{2.0, 0.0}));
   prices.run(alike.jobs(), 2.0, 0.5, given, slots);

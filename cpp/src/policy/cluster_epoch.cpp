@@ -22,7 +22,7 @@ namespace {
 // share is the jobs of one user, or of all, with their epoch; a part is a job's part of its share's
 // slots; an unsure job is one of which little is known, and asks for a slot to learn more.
 
-constexpr std::int64_t kAbsent = -1;  // the job has no id in the epoch
+constexpr std::int64_t kNoId = -1;  // the job has no id in the epoch
 
 // The order of filling is updated when a part changes by more than this.
 constexpr double kSamePart = 1.0 / 16.0;
@@ -149,11 +149,11 @@ class Epochs final : public ClusterEpoch {
   void user_changed(const ClusterState&, Index job, std::size_t before) override {
     for (int pool = 0; how_.by_user && pool < 2; ++pool) {
       std::int64_t& id = pools_[pool].jobs[job].id;
-      if (id == kAbsent) continue;
+      if (id == kNoId) continue;
       Share& share = pools_[pool].shares[before];
       share.epoch.remove({&id, 1});
       share.changed = true;
-      id = kAbsent;
+      id = kNoId;
     }
   }
 
@@ -202,7 +202,7 @@ class Epochs final : public ClusterEpoch {
   };
   // A job as its epoch knows it, in a pool.
   struct EpochJob {
-    std::int64_t id = kAbsent;
+    std::int64_t id = kNoId;
     std::int64_t most = 0;  // slots that it could use
     double part = 0.0;      // if slots are shared by size: its approximate part of them
     bool keeps = false;     // its slots, because a change costs more than it gains
@@ -259,7 +259,7 @@ class Epochs final : public ClusterEpoch {
   // Smith's ratio: work left over weight, for stretch times size.
   double key(const ClusterState& state, Index job, int pool) const {
     const EpochJob& own = pools_[pool].jobs[job];
-    const bool counts = counts_restarts() && own.id != kAbsent;
+    const bool counts = counts_restarts() && own.id != kNoId;
     const double work = state.demand(job, pool).work + (counts ? own.worth.restarts : 0.0);
     const Kind kind = state.jobs.kind_of(job, how_.epoch.kind);
     const double size = info(kind).per_size ? state.size[job] : 1.0;
@@ -354,7 +354,7 @@ class Epochs final : public ClusterEpoch {
       EpochJob& own = pools_[pool].jobs[job];
       const std::int64_t id = own.id;
       if (demand.most == 0) {
-        if (id != kAbsent) gone_.push_back(id);
+        if (id != kNoId) gone_.push_back(id);
         own = {};
         answer.set(job, 0.0);
         continue;
@@ -366,7 +366,7 @@ class Epochs final : public ClusterEpoch {
       // learnt from stragglers on slow nodes may exceed the allowed range.
       const double little = 1e-9 * static_cast<double>(demand.most);
       const double work = std::clamp(demand.work, little, kWorkRange.most);
-      JobColumns& columns = id != kAbsent ? old_ : new_;
+      JobColumns& columns = id != kNoId ? old_ : new_;
       columns.work.push_back(work);
       columns.min_slots.push_back(low);
       columns.max_slots.push_back(demand.most);
@@ -374,7 +374,7 @@ class Epochs final : public ClusterEpoch {
       columns.deadline.push_back(due_in(state, job, pool));
       if (restarts_.any() && !counts_restarts())
         columns.restart.grow.push_back(state.jobs.restart_of(job));
-      if (id != kAbsent) {
+      if (id != kNoId) {
         ids_.push_back(id);
         continue;
       }

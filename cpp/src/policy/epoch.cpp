@@ -353,6 +353,10 @@ void Epoch::choose() {
   if (start_) rule_ = "start";
 }
 
+std::vector<std::int64_t> Epoch::order() {
+  return held() ? periodic_.order(at_, instance_) : std::vector<std::int64_t>();
+}
+
 // Rebuilds the instance of the last decision, so that its plan can be computed.
 void Epoch::recall() {
   if (start_) {

@@ -43,7 +43,7 @@ struct PeriodicJobs {
   std::span<const double> value;            // value of ending a second earlier; empty: 1
   SpeedupView speedup = {};                 // linear
 
-  double worth(std::size_t j) const { return value.empty() ? work[j] : value[j] * work[j]; }
+  double value_of(std::size_t j) const { return value.empty() ? 1.0 : value[j]; }
 };
 
 class LeftOverSlots {

@@ -114,9 +114,7 @@ class alignas(kLine) Epoch {
   // which they should get slots that become free before the next decision: up to max_slots each,
   // first the jobs that will still be present then. Empty without a period. The state must not have
   // changed since. O(J log J).
-  std::vector<std::int64_t> order() {
-    return held() ? periodic_.order(at_, instance_) : std::vector<std::int64_t>();
-  }
+  std::vector<std::int64_t> order();
 
   // [s] By row, absolute: the ends promised when a job was first decided on; infinite: none. O(J).
   std::vector<double> promised() const { return promised_.ends(at_.jobs); }
