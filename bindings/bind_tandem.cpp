@@ -1,14 +1,19 @@
-// The queue of two stations, map and shuffle, for Python, and its lower bound.
+// The queue of two stations, map and shuffle, for Python, its lower bound, and batches of jobs.
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <stdexcept>
 
 #include "arrays.hpp"
 #include "malleable/kernel/srpt_bound.hpp"
+#include "malleable/kernel/tandem_batch_bound.hpp"
+#include "malleable/kernel/tandem_makespan.hpp"
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
 #include "malleable/policy/registry.hpp"
 #include "malleable/sim/tandem.hpp"
+#include "malleable/sim/tandem_batch.hpp"
 #include "means.hpp"
 #include "use_guard.hpp"
 
@@ -20,6 +25,14 @@ using Doubles = Array<double>;
 void check_column(const char* field, std::span<const double> values, std::size_t count) {
   check_length(field, values.size(), count, "map");
   check_amounts(field, values, kWorkRange);
+}
+
+void check_batch(std::span<const double> map, std::span<const double> shuffle) {
+  check_column("shuffle", shuffle, map.size());
+  check_column("map", map, map.size());
+  if (map.size() > std::numeric_limits<Index>::max()) {
+    throw std::invalid_argument("map: too many jobs");
+  }
 }
 
 void check_arrivals(std::span<const double> arrival, std::size_t count, double now) {
@@ -93,9 +106,61 @@ struct BoundBound : SrptBound {
   Busy busy;
 };
 
+struct BoundBatch : TandemBatch {
+  using TandemBatch::TandemBatch;
+  Busy busy;
+};
+
+// The places of every job in the orders of both stations, or the name of a better policy.
+py::tuple plan_of(const BoundBatch& batch) {
+  const UseGuard guard(batch.busy);
+  std::vector<double> map_place, shuffle_place;
+  const TandemPolicy policy = batch.plan(map_place, shuffle_place);
+  const bool ordered = policy == TandemPolicy::kOrder;
+  return py::make_tuple(ordered ? kGivenOrders : find_policy(Model::kTandem, policy).name,
+                        to_numpy(std::move(map_place)), to_numpy(std::move(shuffle_place)));
+}
+
+void bind_batches(py::module_& module) {
+  module.def(
+      "tandem_makespan",
+      [](const Doubles& map, const Doubles& shuffle) {
+        check_batch(view(map), view(shuffle));
+        std::vector<Index> order;
+        std::vector<double> completion(view(map).size());
+        {
+          py::gil_scoped_release release;
+          order = makespan_order(view(map), view(shuffle));
+          order_completions(view(map), view(shuffle), order, completion);
+        }
+        return py::make_tuple(to_numpy(order), to_numpy(std::move(completion)));
+      },
+      py::arg("map").noconvert(), py::arg("shuffle").noconvert());
+  module.def(
+      "tandem_batch_bound",
+      [](const Doubles& map, const Doubles& shuffle) {
+        check_batch(view(map), view(shuffle));
+        py::gil_scoped_release release;
+        return tandem_batch_bound(view(map), view(shuffle));
+      },
+      py::arg("map").noconvert(), py::arg("shuffle").noconvert());
+  py::class_<BoundBatch>(module, "TandemBatch")
+      .def(py::init([](const Doubles& map, const Doubles& shuffle) {
+             check_batch(view(map), view(shuffle));
+             py::gil_scoped_release release;
+             return BoundBatch(view(map), view(shuffle));
+           }),
+           py::arg("map").noconvert(), py::arg("shuffle").noconvert())
+      .def("search", guarded<BoundBatch>(&TandemBatch::search), py::arg("candidates"),
+           py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("tried", guarded<BoundBatch>(&TandemBatch::tried))
+      .def("plan", &plan_of);
+}
+
 }  // namespace
 
 void bind_tandem(py::module_& module) {
+  bind_batches(module);
   py::class_<BoundQueue>(module, "TandemQueue")
       .def(py::init([](const std::string& policy, std::int64_t k, bool conserving, bool overlap,
                        bool records, bool estimated, std::int64_t buckets, double bucket_width) {

@@ -118,12 +118,12 @@ struct Sequence {
     // A time before the last one is refused, and a job that comes later.
     CHECK(!decided || refused([&] { epoch.decide(std::nextafter(*decided, -kLatest)); }));
     std::span<const TandemEpoch::Service> services;
-    if (refused([&] { services = epoch.decide(at, map_slots, shuffle_slots); })) {
+    if (refused([&] { services = epoch.decide(at, {{map_slots, shuffle_slots}}); })) {
       CHECK(state_of(epoch) == state_of(twin));
       return;
     }
     decided = now = at;
-    const auto same = twin.decide(at, map_slots, shuffle_slots);
+    const auto same = twin.decide(at, {{map_slots, shuffle_slots}});
     CHECK_EQUAL(services.size(), same.size());
     double map = 0.0, shuffle = 0.0;
     std::int64_t maps = 0, shuffles = 0;

@@ -99,8 +99,7 @@ def busy_objects():
         "TandemBatch": [
             lambda: batch.search(50),
             batch.plan,
-            lambda: (batch.value, batch.lower_bound, batch.origin, batch.tried),
-            lambda: (batch.max_srpt, batch.split_srpt),
+            lambda: batch.tried,
         ],
         "TandemQueue": [
             lambda: queue.feed(np.full(50, 1e9), ones, ones, ones, none, none, none, none),

@@ -73,7 +73,7 @@ void compare(TandemPolicy policy, bool conserving, bool estimated, std::uint64_t
         at[0] += service.map;
         at[1] += service.shuffle;
       }
-      for (const auto& service : epoch.decide(now, 10, 10)) {
+      for (const auto& service : epoch.decide(now, {{10, 10}})) {
         if (service.share[0] + service.share[1] == 0.0) continue;  // it ran until now
         found[service.id] = {service.share[0], service.share[1]};
       }
@@ -116,7 +116,7 @@ TEST(limits) {
   std::vector<std::int64_t> ids(4);
   epoch.add(arrival, {map, shuffle, {}, most, {}}, ids);
   std::map<std::int64_t, std::int64_t> slots;
-  for (const auto& service : epoch.decide(0.0, 10, 7)) slots[service.id] = service.slots[0];
+  for (const auto& service : epoch.decide(0.0, {{10, 7}})) slots[service.id] = service.slots[0];
   // Equal ranks 4 and 4 go by arrival, 3 and 3 as well: jobs 1, 2, 0, 3.
   CHECK_EQUAL(slots[ids[1]], 3);
   CHECK_EQUAL(slots[ids[2]], 4);
@@ -141,7 +141,7 @@ TEST(slots_add_up) {
     std::int64_t maps = 0, shuffles = 0;
     double wanted = 0.0, share = 0.0;
     for (const double m : most) wanted += m;
-    for (const auto& service : epoch.decide(0.0, slots, slots)) {
+    for (const auto& service : epoch.decide(0.0, {{slots, slots}})) {
       maps += service.slots[0];
       shuffles += service.slots[1];
       share += service.share[1];
@@ -178,7 +178,7 @@ TEST(limits_on_very_many_slots) {
     epoch.add(arrival, {map, shuffle, {}, most, most}, ids);
     const std::int64_t slots = integer(random, 1, std::int64_t{1} << integer(random, 0, 50));
     std::int64_t maps = 0;
-    for (const auto& service : epoch.decide(0.0, slots, slots)) {
+    for (const auto& service : epoch.decide(0.0, {{slots, slots}})) {
       const auto j =
           static_cast<std::size_t>(std::find(ids.begin(), ids.end(), service.id) - ids.begin());
       CHECK(static_cast<double>(service.slots[0]) <= most[j]);
@@ -197,15 +197,15 @@ TEST(wrong_input_changes_nothing) {
   CHECK(refuses([&] { epoch.add(arrival, {map, shuffle, {}, half, {}}, ids); }));
   CHECK_EQUAL(epoch.size(), std::size_t{0});
   epoch.add(arrival, {map, shuffle, {}, {}, {}}, ids);
-  CHECK(refuses([&] { epoch.decide(1.0, 1, 1); }));  // the second has not come yet
+  CHECK(refuses([&] { epoch.decide(1.0, {{1, 1}}); }));  // the second has not come yet
   CHECK(refuses([&] { epoch.update(ids, {bad, {}, {}, {}, {}}); }));
   const std::vector<std::int64_t> unknown{ids[0], 77};
   CHECK(refuses([&] { epoch.remove(unknown); }));
-  CHECK_EQUAL(epoch.decide(3.0, 1, 1).size(), std::size_t{1});
+  CHECK_EQUAL(epoch.decide(3.0, {{1, 1}}).size(), std::size_t{1});
   epoch.remove(ids);
   CHECK(refuses([&] { epoch.remove(ids); }));
-  CHECK(refuses([&] { epoch.decide(2.0, 1, 1); }));  // times never fall
-  CHECK(epoch.decide(3.0, 1, 1).empty());
+  CHECK(refuses([&] { epoch.decide(2.0, {{1, 1}}); }));  // times never fall
+  CHECK(epoch.decide(3.0, {{1, 1}}).empty());
 }
 
 }  // namespace test_tandem_epoch

@@ -47,7 +47,7 @@ void step(TandemEpoch& epoch, int k) {
   Wholes ids(5);
   const Reals size{1.0, 2.0, 3.0, 4.0, 1.0 + k};
   epoch.add(Reals(5, 0.0), {size, size, {}, {}, {}}, ids);
-  epoch.decide(1.0, 7, 5);
+  epoch.decide(1.0, {{7, 5}});
   epoch.remove(ids);
 }
 

@@ -159,8 +159,8 @@ void change(FlowEpoch& of, Epochs& handle, const malleable_jobs& jobs,
             read<FlowTable::Changes>(jobs, handle.defaults, ids.size(), flow_ids.size()));
 }
 
-std::optional<std::int64_t> slots_of(const std::int64_t* slots, std::size_t station = 0) {
-  return slots == nullptr ? std::nullopt : std::optional(slots[station]);
+std::optional<std::int64_t> slots_of(const std::int64_t* slots) {
+  return slots == nullptr ? std::nullopt : std::optional(*slots);
 }
 
 std::size_t jobs_in(const FlowEpoch& of) { return of.open_jobs(); }
@@ -173,16 +173,11 @@ std::size_t jobs_in(const Of& of) {
 void decide(Epoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
   of.decide(now, slots_of(slots), period);
-  write_count(&to.rows, of.size());
-  put(to.ids, of.ids());
+  put(to.ids, to.rows, of.ids());
   put(to.given, of.given());
   put(to.changed, of.changed());
   put_order(to, to.order == nullptr ? std::vector<std::int64_t>() : of.order(), of.overloaded());
-  if (to.oversized != nullptr) {
-    const std::vector<std::int64_t> never = of.take_oversized();
-    put(to.oversized, never);
-    write_count(&to.oversized_rows, never.size());
-  }
+  if (to.oversized != nullptr) put(to.oversized, to.oversized_rows, of.take_oversized());
   if (to.value == nullptr && to.lower_bound == nullptr) return;
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   const auto found = plan_decided(of, /*detail=*/false);
@@ -193,41 +188,29 @@ void decide(FlowEpoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
   if (to.ended != nullptr) check_room(to.ended_room, of.size());
   const FlowEpoch::Decision& made = of.decide(now, slots_of(slots), period);
-  write_count(&to.rows, made.ids.size());
-  write_count(&to.ended_flows, made.ended.size());
-  put(to.ids, made.ids);
+  put(to.ids, to.rows, made.ids);
   put(to.given, made.slots);
   put(to.changed, made.changed);
   put(to.ready, made.ready);
-  put(to.ended, made.ended);
+  put(to.ended, to.ended_flows, made.ended);
   put_order(to, made.order, made.overloaded);
 }
 void decide(TandemEpoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
-  using Row = TandemEpoch::Service;
-  const auto made = of.decide(now, slots_of(slots), slots_of(slots, 1), period);
-  write_count(&to.rows, made.size());
-  put_each(to.ids, made, &Row::id);
-  put_each(to.changed, made, &Row::changed);
-  put_each(to.given, made, &Row::slots);
-  put_each(to.share, made, &Row::share);
-  put_each(to.bound, made, &Row::bound);
+  std::optional<TandemEpoch::Both<std::int64_t>> both;
+  if (slots != nullptr) both = {slots[0], slots[1]};
+  const auto made = of.decide(now, both, period);
+  put_rows(to, made);
+  put_each(to.share, made, &TandemEpoch::Service::share);
   put_order(to, of.order(TandemEpoch::kMapping), of.overloaded());
-  const auto shuffle_order = of.order(TandemEpoch::kShuffling);
-  put(to.shuffle_order, shuffle_order);
-  write_count(&to.shuffle_ordered, shuffle_order.size());
+  put(to.shuffle_order, to.shuffle_ordered, of.order(TandemEpoch::kShuffling));
 }
 void decide(SlottedEpoch& of, double now, const std::int64_t* slots, double period,
             malleable_decision& to) {
-  using Row = SlottedEpoch::Grant;
   const auto made = of.decide(now, slots_of(slots), period);
-  write_count(&to.rows, made.size());
-  put_each(to.ids, made, &Row::id);
-  put_each(to.given, made, &Row::slots);
-  put_each(to.changed, made, &Row::changed);
-  put_each(to.maps, made, &Row::maps);
-  put_each(to.reduces, made, &Row::reduces);
-  put_each(to.bound, made, &Row::bound);
+  put_rows(to, made);
+  put_each(to.maps, made, &SlottedEpoch::Grant::maps);
+  put_each(to.reduces, made, &SlottedEpoch::Grant::reduces);
   put_order(to, of.order(), of.overloaded());
 }
 

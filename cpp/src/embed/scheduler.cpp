@@ -310,17 +310,12 @@ int malleable_scheduler_remove(malleable_scheduler* scheduler, double now, int64
 
 int malleable_scheduler_decide(malleable_scheduler* scheduler, double now,
                                malleable_decision* decision) {
-  using Row = Scheduler::Row;
   return with(scheduler, [&](PolicyAndScheduler& of) {
     malleable_decision& to = with_room("decision", decision, of.scheduler.size());
     const auto made = of.scheduler.decide(now);
-    write_count(&to.rows, made.size());
+    put_rows<Scheduler::Row>(to, made);
     put_order(to, {}, false);
-    put_each(to.ids, made, &Row::id);
-    put_each(to.changed, made, &Row::changed);
-    put_each(to.key, made, &Row::key);
-    put_each(to.given, made, &Row::slots);
-    put_each(to.bound, made, &Row::bound);
+    put_each(to.key, made, &Scheduler::Row::key);
   });
 }
 

@@ -13,6 +13,7 @@ namespace {
 bool is_time(double x) { return std::fabs(x) <= kLatestTime; }
 
 const char* reason(double x, const Range& range) {
+  if (range.least < 0.0) return std::isfinite(x) ? range.text : "must be finite";
   if (std::isfinite(x) && (x > 0.0 || (x == 0.0 && range.zero))) return range.text;
   return range.zero ? "must be finite and at least 0" : "must be finite and above 0";
 }

@@ -1,14 +1,10 @@
 #include "malleable/policy/slotted_epoch.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
-#include "malleable/model/map_reduce.hpp"
-#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -42,40 +38,6 @@ SlottedEpoch::SlottedEpoch(std::int64_t slots, double step_seconds, const std::s
   check_slots(slots);
   clock_.set(period);
   check_amount("step_seconds", step_seconds, kRateRange);
-}
-
-// Counts the machines that run tasks of an arriving job for whole periods.
-void SlottedEpoch::count_arrival(const SlottedJob& job) {
-  if (!clock_.any()) return;
-  const double whole = std::max(1.0, period_steps());
-  const double machines = slot_periods(job.map_left, whole) + slot_periods(job.reduce_left, whole);
-  clock_.come(whole * step_seconds_ * machines);
-}
-
-// Whole steps in a period.
-double SlottedEpoch::period_steps() const {
-  return std::floor(clock_.period() / step_seconds_ + kCount);
-}
-
-std::int64_t SlottedEpoch::step_of(double now) const {
-  return static_cast<std::int64_t>(std::floor((now - origin_) / step_seconds_ + kCount));
-}
-
-// Whether the step's number is exact, because steps are counted in doubles.
-bool SlottedEpoch::in_reach(double now, double first) const {
-  const double origin = now_ == -kInfinity ? first : origin_;
-  return (now - origin) / step_seconds_ < static_cast<double>(kLastStep);
-}
-
-void SlottedEpoch::note_time(double now) {
-  if (now_ == -kInfinity) origin_ = now;
-  now_ = std::max(now_, now);
-}
-
-// Tells the policy that time has passed, up to the end of a step.
-void SlottedEpoch::pass_steps(std::int64_t step) {
-  if (step > passed_ && slots_ > 0) policy_->pass(slots_, static_cast<double>(step - passed_));
-  passed_ = std::max(passed_, step);
 }
 
 void SlottedEpoch::write(Index row, const Columns& columns, std::size_t k) {
@@ -112,7 +74,12 @@ void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
     map_task_[row] = 1.0;
     jobs_[row].sequence = sequence_++;
     write(row, columns, k);
-    count_arrival(jobs_[row]);
+    if (clock_.any()) {  // the machines that run its tasks for whole periods
+      const double whole = std::max(1.0, period_steps());
+      clock_.come(
+          whole * step_seconds_ *
+          (slot_periods(jobs_[row].map_left, whole) + slot_periods(jobs_[row].reduce_left, whole)));
+    }
     policy_->arrive(jobs_.all(), row);
   });
 }
@@ -152,22 +119,19 @@ std::span<const SlottedJob> SlottedEpoch::cap(double steps) {
 
 // Gives machines that are left over to jobs whose waiting tasks end earlier by them.
 std::int64_t SlottedEpoch::hand_out_rest(double steps, std::int64_t idle) {
-  const std::size_t n = grants_.size();
   if (steps <= 1.0 || idle <= 0) return idle;
-  for (auto* column : {&rest_.work, &rest_.high, &machines_}) column->resize(n);
-  double used = 0.0;
-  for (std::size_t k = 0; k < n; ++k) {
-    const SlottedGrant& grant = grants_[k];
+  for (auto* column : {&rest_work_, &rest_high_, &machines_}) column->clear();
+  auto all = static_cast<double>(idle);
+  for (const SlottedGrant& grant : grants_) {
     const SlottedJob& job = jobs_[grant.row];
     // Only one kind of task waits.
-    rest_.work[k] = job.maps > 0 ? static_cast<double>(job.maps) : job.reduce_left;
-    rest_.high[k] = static_cast<double>(job.maps > 0 ? job.maps : job.ready);
-    machines_[k] = static_cast<double>(grant.maps + grant.reduces);
-    used += machines_[k];
+    rest_work_.push_back(job.maps > 0 ? static_cast<double>(job.maps) : job.reduce_left);
+    rest_high_.push_back(static_cast<double>(job.maps > 0 ? job.maps : job.ready));
+    machines_.push_back(static_cast<double>(grant.maps + grant.reduces));
+    all += machines_.back();
   }
-  rest_.slots = used + static_cast<double>(idle);
-  left_over_.hand_out(rest_, steps, {}, machines_);
-  for (std::size_t k = 0; k < n; ++k) {
+  left_over_.hand_out({all, steps, rest_work_, {}, rest_high_, {}}, machines_);
+  for (std::size_t k = 0; k < grants_.size(); ++k) {
     SlottedGrant& grant = grants_[k];
     const auto more = static_cast<std::int64_t>(machines_[k]) - grant.maps - grant.reduces;
     (jobs_[grant.row].maps > 0 ? grant.maps : grant.reduces) += more;
@@ -202,7 +166,12 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   if (!in_reach(now, now))
     throw FieldError("now", now, "more than 2^50 steps after the first call");
   const bool same = slots.value_or(slots_) == slots_ && wanted == clock_.period();
-  if (stands_ && same && now == clock_.now()) return again();
+  if (stands_ && same && now == clock_.now()) {
+    // The last decision again; jobs that lost all are left out.
+    std::erase_if(shown_, [](const Grant& grant) { return grant.slots == 0; });
+    for (Grant& grant : shown_) grant.changed = false;
+    return shown_;
+  }
   clock_.begin(now, wanted);
   note_time(now);
   const std::int64_t step = step_of(now);
@@ -231,13 +200,6 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
                         write_grant({row, 0, 0}, held, changed, idle);
                       });
   stands_ = true;
-  return shown_;
-}
-
-// The last decision again: nothing has changed since, and jobs that lost all are left out.
-std::span<const SlottedEpoch::Grant> SlottedEpoch::again() {
-  std::erase_if(shown_, [](const Grant& grant) { return grant.slots == 0; });
-  for (Grant& grant : shown_) grant.changed = false;
   return shown_;
 }
 

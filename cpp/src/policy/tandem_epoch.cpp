@@ -22,19 +22,11 @@ namespace {
 // shuffle work, and gives them parts by beta, the least imbalance of a job's two phases; a class
 // lends what it cannot use.
 
-// Checks the work left of phases; below 0: the overrun of an estimate.
-void check_left(const char* field, std::span<const double> values) {
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    if (!kLeftRange.holds(std::fabs(values[k]))) {
-      throw FieldError(field, k, values[k],
-                       std::isfinite(values[k]) ? "must be from -1e15 to 1e15" : "must be finite");
-    }
-  }
-}
+// Work left of a phase; below 0: the overrun of an estimate.
+constexpr Range kPhaseRange{-kLeftRange.most, kLeftRange.most, true, "must be from -1e15 to 1e15"};
 
-void check_station(std::size_t station, std::int64_t slots) {
-  if (slots >= 0 && slots <= kMostSlots) return;
-  throw FieldError("slots", station, static_cast<long long>(slots), "must be from 0 to 2^50");
+void check_stations(std::span<const std::int64_t> slots) {
+  check_counts("slots", slots, 0, kMostSlots, "must be from 0 to 2^50");
 }
 
 void check_most_slots(const char* field, std::span<const double> values) {
@@ -52,7 +44,7 @@ constexpr TandemEpoch::Station kStations[] = {kMapping, kShuffling};
 
 TandemEpoch::TandemEpoch(const TandemEpochOptions& options)
     : options_(options), split_(options.policy == TandemPolicy::kSplitSrpt) {
-  for (const Station at : kStations) check_station(at, options.slots[at]);
+  check_stations(options.slots);
   clock_.set(options.period);
 }
 
@@ -64,22 +56,12 @@ bool TandemEpoch::overloaded() const {
 }
 
 void TandemEpoch::Columns::check(bool new_jobs) const {
-  if (new_jobs) {
-    check_amounts("map", map, kWorkRange);
-    check_amounts("shuffle", shuffle, kWorkRange);
-  } else {
-    check_left("map", map);
-    check_left("shuffle", shuffle);
-  }
+  const Range& range = new_jobs ? kWorkRange : kPhaseRange;
+  check_amounts("map", map, range);
+  check_amounts("shuffle", shuffle, range);
   check_amounts("ready", ready, kLeftRange);
   check_most_slots("max_map_slots", max_map_slots);
   check_most_slots("max_shuffle_slots", max_shuffle_slots);
-}
-
-// Makes room for derived data of all rows.
-void TandemEpoch::make_room() {
-  flow_.resize(jobs_.rows(), kInfinity);
-  service_at_.resize(jobs_.rows(), 0);
 }
 
 void TandemEpoch::write(Row row, const Columns& columns, std::size_t k) {
@@ -106,7 +88,6 @@ void TandemEpoch::add(std::span<const double> arrival, const Columns& columns,
     for (const Station at : kStations) {
       if (period > 0.0) clock_.come(period * slot_periods(slots_at(at) * job.left[at], period), at);
     }
-    make_room();
     refresh(row);
   });
 }
@@ -185,11 +166,17 @@ double TandemEpoch::fill(Station at, std::size_t group, double quota) {
     double most = jobs_[row].most[at] / slots_at(at);
     Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
     most = std::min(1.0, most);
-    const double flow = flow_[row];
+    const double flow = jobs_[row].flow;
     if (flow < most) bound = Bound::kProgress;
-    // With a period slots are whole.
-    if (!clock_.any()) most = std::min(most, flow);
-    if (cap(row, at, most)) bound = flow < kInfinity ? Bound::kProgress : Bound::kPeriod;
+    if (!clock_.any()) {
+      most = std::min(most, flow);
+    } else {  // slots are whole, and no more than the job can use fully
+      const double whole = std::floor(most * slots_at(at) + kCount);
+      const double capped =
+          cap_at_period(usable(row, at), clock_.period(), 1.0, whole) / slots_at(at);
+      if (capped < most) bound = flow < kInfinity ? Bound::kProgress : Bound::kPeriod;
+      most = capped;
+    }
     const double share = std::min(quota, most);
     parts.push_back({row, share, most, bound});
     quota -= share;
@@ -198,22 +185,13 @@ double TandemEpoch::fill(Station at, std::size_t group, double quota) {
   return quota;
 }
 
-// Gives each class its part, then the rest to jobs that can use it.
-void TandemEpoch::share(Station at, double heavy) {
-  const std::size_t groups = split_ ? 2 : 1;
-  double left = 0.0;
-  for (std::size_t c = 0; c < groups; ++c) {
-    left += fill(at, c, !split_ ? 1.0 : c == at ? heavy : 1.0 - heavy);
-  }
-  for (std::size_t c = 0; c < groups && lends_ && left > 0.0; ++c) left = fill(at, c, left);
-}
-
 TandemEpoch::Service& TandemEpoch::service_of(Row row) {
-  if (service_at_[row] == 0) {
+  std::size_t& at = jobs_[row].service;
+  if (at == 0) {
     service_.push_back({jobs_.id_of(row)});
-    service_at_[row] = static_cast<std::uint32_t>(service_.size());
+    at = service_.size();
   }
-  return service_[service_at_[row] - 1];
+  return service_[at - 1];
 }
 
 // Rounds by largest remainder, ties by order. The sum is rounded up, so that slow flows get a slot.
@@ -222,31 +200,25 @@ void TandemEpoch::to_slots(Station at) {
   double sum = 0.0;
   std::int64_t given = 0;
   remainder_.clear();
-  for (const std::vector<Part>& parts : stations_[at].parts) {
-    for (const Part& part : parts) {
-      if (part.share <= 0.0) continue;
-      Service& service = service_of(part.row);
-      service.share[at] = part.share;
-      service.bound[at] = part.share < part.most ? Bound::kRest : part.bound;
-      // Rounding may make a share of many slots a slot too large, so it is cut to the job's maximum
-      // and to all slots.
-      const double wanted = std::min(part.share * slots_at(at), jobs_[part.row].most[at]);
-      const double whole =
-          std::min(std::floor(wanted + kCount), static_cast<double>(slots - given));
-      service.slots[at] = static_cast<std::int64_t>(whole);
-      given += service.slots[at];
-      sum += wanted;
-      if (wanted - whole > kCount) {
-        remainder_.push_back({wanted - whole, service_at_[part.row] - 1});
-      }
+  each_part(at, [&](const Part& part) {
+    Service& service = service_of(part.row);
+    service.share[at] = part.share;
+    service.bound[at] = part.share < part.most ? Bound::kRest : part.bound;
+    // Rounding may make a share of many slots a slot too large, so it is cut to the job's maximum
+    // and to all slots.
+    const double wanted = std::min(part.share * slots_at(at), jobs_[part.row].most[at]);
+    const double whole = std::min(std::floor(wanted + kCount), static_cast<double>(slots - given));
+    service.slots[at] = static_cast<std::int64_t>(whole);
+    given += service.slots[at];
+    sum += wanted;
+    if (wanted - whole > kCount) {
+      remainder_.emplace_back(whole - wanted, jobs_[part.row].service - 1);
     }
-  }
-  const auto total = std::min(slots, static_cast<std::int64_t>(std::ceil(sum - kCount)));
-  std::sort(remainder_.begin(), remainder_.end(), [](const Remainder& a, const Remainder& b) {
-    return a.fraction != b.fraction ? a.fraction > b.fraction : a.service < b.service;
   });
+  const auto total = std::min(slots, static_cast<std::int64_t>(std::ceil(sum - kCount)));
+  std::sort(remainder_.begin(), remainder_.end());
   for (std::size_t k = 0; k < remainder_.size() && given < total; ++k, ++given) {
-    ++service_[remainder_[k].service].slots[at];
+    ++service_[remainder_[k].second].slots[at];
   }
 }
 
@@ -256,8 +228,7 @@ double TandemEpoch::usable(Row row, Station at) const {
   const Job& job = jobs_[row];
   double left = job.left[at] >= 0.0 ? job.left[at] : still_left(job.size[at] - job.left[at]);
   if (at == kShuffling && job.left[kMapping] != 0.0) {
-    const double maps =
-        service_at_[row] == 0 ? 0.0 : service_[service_at_[row] - 1].share[kMapping];
+    const double maps = job.service == 0 ? 0.0 : service_[job.service - 1].share[kMapping];
     const double comes =
         std::min(maps * job.ratio() * clock_.period(), std::max(0.0, left - job.ready));
     left = job.ready + comes;
@@ -265,84 +236,42 @@ double TandemEpoch::usable(Row row, Station at) const {
   return left * slots_at(at);
 }
 
-// Cuts a job's maximum share of a station to whole slot-periods; returns whether it changed.
-bool TandemEpoch::cap(Row row, Station at, double& most) const {
-  if (!clock_.any()) return false;
-  const double whole = std::floor(most * slots_at(at) + kCount);
-  const double capped = cap_at_period(usable(row, at), clock_.period(), 1.0, whole) / slots_at(at);
-  return std::exchange(most, capped) > capped;
-}
-
 // Gives slots that are left over to jobs that end a phase earlier by them. Shares follow the slots
 // held.
 void TandemEpoch::hand_out_rest(Station at) {
-  if (!clock_.any()) return;
-  rest_parts_.clear();
-  for (auto* column : {&rest_.work, &rest_.high, &assigned_slots_}) column->clear();
-  for (std::vector<Part>& parts : stations_[at].parts) {
-    for (Part& part : parts) {
-      if (part.share <= 0.0) continue;
-      rest_parts_.push_back(&part);
-      rest_.work.push_back(part.bound == Bound::kProgress ? 0.0 : usable(part.row, at));
-      rest_.high.push_back(std::min(slots_at(at), jobs_[part.row].most[at]));
-      assigned_slots_.push_back(static_cast<double>(service_of(part.row).slots[at]));
-    }
-  }
-  rest_.slots = slots_at(at);
-  if (lends_) left_over_.hand_out(rest_, clock_.period(), {}, assigned_slots_);
-  for (std::size_t k = 0; k < rest_parts_.size(); ++k) {
-    Service& service = service_of(rest_parts_[k]->row);
-    service.slots[at] = static_cast<std::int64_t>(assigned_slots_[k]);
-    service.share[at] = rest_parts_[k]->share = assigned_slots_[k] / slots_at(at);
-  }
+  for (auto* column : {&rest_work_, &rest_high_, &rest_slots_}) column->clear();
+  each_part(at, [&](const Part& part) {
+    rest_work_.push_back(part.bound == Bound::kProgress ? 0.0 : usable(part.row, at));
+    rest_high_.push_back(std::min(slots_at(at), jobs_[part.row].most[at]));
+    rest_slots_.push_back(static_cast<double>(service_of(part.row).slots[at]));
+  });
+  const PeriodicJobs jobs{slots_at(at), clock_.period(), rest_work_, {}, rest_high_, {}};
+  if (lends_) left_over_.hand_out(jobs, rest_slots_);
+  std::size_t k = 0;
+  each_part(at, [&](Part& part) {
+    Service& service = service_of(part.row);
+    service.slots[at] = static_cast<std::int64_t>(rest_slots_[k]);
+    service.share[at] = part.share = rest_slots_[k++] / slots_at(at);
+  });
 }
 
-// Orders all jobs that wait at a station by rank.
-void TandemEpoch::order_all(Station at) {
-  StationState& station = stations_[at];
-  station.turn.clear();
-  if (!clock_.any()) return;
-  by_rank_.clear();
-  for (const auto& ranking : station.ranking) {
-    by_rank_.insert(by_rank_.end(), ranking.entries().begin(), ranking.entries().end());
-  }
-  std::sort(by_rank_.begin(), by_rank_.end());
-  for (const auto& entry : by_rank_) station.turn.push_back(jobs_.id_of(entry.item));
-}
-
-void TandemEpoch::find_latest() {
-  latest_arrival_ = -kInfinity;
-  for (Row row = 0; row < jobs_.rows(); ++row) {
-    if (jobs_.has(row)) latest_arrival_ = std::max(latest_arrival_, jobs_[row].arrival);
-  }
-}
-
-// Begins a decision: stores its time, slots and period.
-void TandemEpoch::begin_decision(double now, const Both<std::int64_t>& slots, double period) {
-  for (Row row = 0; clock_.now() == -kInfinity && row < jobs_.rows(); ++row) {
-    if (!jobs_.has(row) || jobs_[row].arrival > -kInfinity) continue;
-    jobs_[row].arrival = latest_arrival_ = now;
-    refresh(row);
-  }
-  clock_.begin(now, period);
-  options_.slots = slots;
-  for (StationState& station : stations_) {
-    for (std::vector<Part>& parts : station.parts) parts.clear();
-  }
-  service_.clear();
-}
-
-// Serves the jobs that wait for a station.
+// Serves the jobs that wait for a station: gives each class its part, then the rest to jobs that
+// can use it.
 void TandemEpoch::serve(Station at, double heavy) {
+  for (std::vector<Part>& parts : stations_[at].parts) parts.clear();
   if (options_.slots[at] == 0) return;
-  share(at, heavy);
+  const std::size_t groups = split_ ? 2 : 1;
+  double left = 0.0;
+  for (std::size_t c = 0; c < groups; ++c) {
+    left += fill(at, c, !split_ ? 1.0 : c == at ? heavy : 1.0 - heavy);
+  }
+  for (std::size_t c = 0; c < groups && lends_ && left > 0.0; ++c) left = fill(at, c, left);
   to_slots(at);
-  hand_out_rest(at);
+  if (clock_.any()) hand_out_rest(at);
 }
 
 // Jobs that map now and have nothing ready stand at the shuffle station meanwhile.
 void TandemEpoch::serve_shuffles(double heavy) {
-  flows_.clear();
   for (const std::vector<Part>& parts : stations_[kMapping].parts) {
     for (const Part& part : parts) {
       if (ranking_of(part.row, kShuffling).contains(part.row)) continue;
@@ -350,55 +279,68 @@ void TandemEpoch::serve_shuffles(double heavy) {
       // As printed in Lin et al. 2013, the first job keeps others from shuffling even if it has
       // nothing to shuffle.
       if (!(rate > 0.0) && lends_) continue;
-      flow_[part.row] = rate;
-      flows_.push_back(part.row);
+      jobs_[part.row].flow = rate;
       ranking_of(part.row, kShuffling).set(part.row, rank_of(part.row, kShuffling));
     }
   }
   serve(kShuffling, heavy);
-  for (const Row row : flows_) {
-    flow_[row] = kInfinity;
-    ranking_of(row, kShuffling).erase(row);
+  for (const std::vector<Part>& parts : stations_[kMapping].parts) {
+    for (const Part& part : parts) {
+      if (std::exchange(jobs_[part.row].flow, kInfinity) == kInfinity) continue;
+      ranking_of(part.row, kShuffling).erase(part.row);
+    }
   }
 }
 
-std::span<const TandemEpoch::Service> TandemEpoch::decide(
-    double now, std::optional<std::int64_t> new_map_slots,
-    std::optional<std::int64_t> new_shuffle_slots, std::optional<double> period) {
+std::span<const TandemEpoch::Service> TandemEpoch::decide(double now,
+                                                          std::optional<Both<std::int64_t>> given,
+                                                          std::optional<double> period) {
   check_now(now, clock_.now());
   const double held = clock_.wanted(period);
-  const Both<std::int64_t> slots{new_map_slots.value_or(options_.slots[kMapping]),
-                                 new_shuffle_slots.value_or(options_.slots[kShuffling])};
-  for (const Station at : kStations) check_station(at, slots[at]);
-  if (latest_arrival_ > now) find_latest();  // that job may have left
+  const Both<std::int64_t> slots = given.value_or(options_.slots);
+  check_stations(slots);
+  if (latest_arrival_ > now) {  // that job may have left
+    latest_arrival_ = -kInfinity;
+    for (Row row = 0; row < jobs_.rows(); ++row) {
+      if (jobs_.has(row)) latest_arrival_ = std::max(latest_arrival_, jobs_[row].arrival);
+    }
+  }
   if (latest_arrival_ > now) {
     throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
                                 std::to_string(latest_arrival_));
   }
-  begin_decision(now, slots, held);
+  for (Row row = 0; clock_.now() == -kInfinity && row < jobs_.rows(); ++row) {
+    if (!jobs_.has(row) || jobs_[row].arrival > -kInfinity) continue;
+    jobs_[row].arrival = latest_arrival_ = now;
+    refresh(row);
+  }
+  clock_.begin(now, held);
+  options_.slots = slots;
   // The least imbalance of all jobs sets the shares of classes.
   const double beta = imbalance_.empty() ? kInfinity : imbalance_.top_key();
   const double heavy = split_ ? split_share(beta) : 1.0;
   // If every job seems to have only one phase, the printed shares leave nothing for other jobs.
   lends_ = options_.conserving || (split_ && heavy == 1.0);
+  service_.clear();
   serve(kMapping, heavy);
   serve_shuffles(heavy);
-  for (const Station at : kStations) order_all(at);
-  return all_services();
+  note_services();
+  return service_;
 }
 
-// The reason why a job gets nothing of a station.
-Bound TandemEpoch::bound_of(Row row, const Service& service, Station at) const {
-  // Whether the work that it maps could be shuffled.
-  const bool feeds =
-      at == kShuffling && service.share[kMapping] > 0.0 && jobs_[row].size[kShuffling] > 0.0;
-  const bool waits = stations_[at].ranking[class_of(row)].contains(row);
-  if (!waits && !feeds) return Bound::kNothing;
-  return options_.slots[at] > 0 ? Bound::kOrder : Bound::kNoSlots;
-}
-
-// The services, then jobs that lost their slots.
-std::span<const TandemEpoch::Service> TandemEpoch::all_services() {
+// Lists who waits by rank, what changed, and why jobs get nothing of a station; adds the jobs that
+// lost their slots.
+void TandemEpoch::note_services() {
+  for (StationState& station : stations_) {
+    station.turn.clear();
+    if (!clock_.any()) continue;
+    by_rank_.clear();
+    for (const auto& ranking : station.ranking) {
+      by_rank_.insert(by_rank_.end(), ranking.entries().begin(), ranking.entries().end());
+    }
+    std::sort(by_rank_.begin(), by_rank_.end());
+    for (const auto& entry : by_rank_) station.turn.push_back(jobs_.id_of(entry.item));
+  }
   jobs_.held.begin();
   for (Service& service : service_) {
     service.changed = jobs_.held.set(JobIds::row_of(service.id), service.slots);
@@ -410,22 +352,25 @@ std::span<const TandemEpoch::Service> TandemEpoch::all_services() {
   for (Service& service : service_) {
     const Row row = JobIds::row_of(service.id);
     for (const Station at : kStations) {
-      if (service.share[at] <= 0.0) service.bound[at] = bound_of(row, service, at);
+      if (service.share[at] > 0.0) continue;
+      // Whether the work that it maps could be shuffled.
+      const bool feeds =
+          at == kShuffling && service.share[kMapping] > 0.0 && jobs_[row].size[kShuffling] > 0.0;
+      service.bound[at] = options_.slots[at] == 0 ? Bound::kNoSlots : Bound::kOrder;
+      if (!feeds && !ranking_of(row, at).contains(row)) service.bound[at] = Bound::kNothing;
     }
-    service_at_[row] = 0;
+    jobs_[row].service = 0;
   }
-  return service_;
 }
 
 void TandemEpoch::state(State& s) {
   s(options_, jobs_, clock_, sequence_);
   if (!s.reading()) return;
   split_ = options_.policy == TandemPolicy::kSplitSrpt;
-  make_room();
   for (Row row = 0; row < jobs_.rows(); ++row) {
     if (jobs_.has(row)) refresh(row);
   }
-  find_latest();
+  latest_arrival_ = kInfinity;  // unknown: the next decision looks
 }
 
 }  // namespace malleable

@@ -163,12 +163,27 @@ inline void write_count(std::int64_t* wanted, std::size_t count) {
   if (wanted != nullptr) *wanted = static_cast<std::int64_t>(count);
 }
 
+// Writes all values, and their number.
+template <typename T, typename Values>
+void put(T* wanted, std::int64_t& count, const Values& values) {
+  put(wanted, values);
+  write_count(&count, values.size());
+}
+
 // Writes the order of jobs that could use more slots.
 inline void put_order(malleable_decision& to, std::span<const std::int64_t> order,
                       bool overloaded) {
-  put(to.order, order);
-  write_count(&to.ordered, order.size());
+  put(to.order, to.ordered, order);
   to.overloaded = overloaded ? 1 : 0;
+}
+// Writes what the rows of decisions have in common.
+template <typename Row>
+void put_rows(malleable_decision& to, std::span<const Row> rows) {
+  write_count(&to.rows, rows.size());
+  put_each(to.ids, rows, &Row::id);
+  put_each(to.given, rows, &Row::slots);
+  put_each(to.changed, rows, &Row::changed);
+  put_each(to.bound, rows, &Row::bound);
 }
 
 // `sum:KIND` or `max:KIND`; null: sum:response.

@@ -12,6 +12,7 @@
 // costs as much as the policy's, and O(1) for each job that holds machines.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -22,8 +23,9 @@
 
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/bound.hpp"
-#include "malleable/model/problem.hpp"
+#include "malleable/model/map_reduce.hpp"
 #include "malleable/model/terms.hpp"
+#include "malleable/model/tolerance.hpp"
 #include "malleable/policy/epoch/period_clock.hpp"
 #include "malleable/policy/epoch/table.hpp"
 #include "malleable/policy/slotted_policy.hpp"
@@ -98,26 +100,34 @@ class SlottedEpoch {
   void state(State& s);
 
  private:
-  std::int64_t step_of(double now) const;
-  // Whether the number of the step is exact in doubles.
-  bool in_reach(double now, double first) const;
+  std::int64_t step_of(double now) const {
+    return static_cast<std::int64_t>(std::floor((now - origin_) / step_seconds_ + kCount));
+  }
+  // Whether the number of the step is exact, because steps are counted in doubles.
+  bool in_reach(double now, double first) const {
+    const double origin = now_ == -kInfinity ? first : origin_;
+    return (now - origin) / step_seconds_ < static_cast<double>(kLastStep);
+  }
   void leave(std::span<const std::int64_t> ids, bool cancelled);
   void write(Index row, const Columns& columns, std::size_t k);
   // Notes the latest known time.
-  void note_time(double now);
+  void note_time(double now) {
+    if (now_ == -kInfinity) origin_ = now;
+    now_ = std::max(now_, now);
+  }
   // Tells the policy that time has passed, up to the end of a step.
-  void pass_steps(std::int64_t step);
+  void pass_steps(std::int64_t step) {
+    if (step > passed_ && slots_ > 0) policy_->pass(slots_, static_cast<double>(step - passed_));
+    passed_ = std::max(passed_, step);
+  }
   // With a period: waiting tasks as machines that run tasks of one job one after the other.
   std::span<const SlottedJob> cap(double steps);
   // Gives left-over machines to jobs that end earlier by them; returns what stays idle.
   std::int64_t hand_out_rest(double steps, std::int64_t idle);
   // Sets line_: the grants first, then by arrival.
   void line_up();
-  // The last decision again, because nothing has changed.
-  std::span<const Grant> again();
-  // Notes the load of an arriving job for `overloaded`.
-  void count_arrival(const SlottedJob& job);
-  double period_steps() const;  // whole steps for which a decision holds
+  // Whole steps for which a decision holds.
+  double period_steps() const { return std::floor(clock_.period() / step_seconds_ + kCount); }
   void write_grant(const SlottedGrant& grant, const AssignedSlots<1>::Slots& slots, bool changed,
                    std::int64_t idle);
 
@@ -132,8 +142,7 @@ class SlottedEpoch {
   PeriodClock clock_;
   // For a period.
   std::vector<SlottedJob> capped_;
-  Problem rest_;
-  std::vector<double> machines_;  // by grant
+  std::vector<double> rest_work_, rest_high_, machines_;  // by grant
   LeftOverSlots left_over_;
   // Rows, and their ids, in the order in which they get free machines.
   std::vector<Index> line_;

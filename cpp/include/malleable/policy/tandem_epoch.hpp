@@ -28,7 +28,6 @@
 #include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/bound.hpp"
-#include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
 #include "malleable/policy/epoch/period_clock.hpp"
 #include "malleable/policy/epoch/table.hpp"
@@ -98,8 +97,7 @@ class TandemEpoch {
   // their slots. Valid until the next call. Given capacities hold from now on; 0 is allowed. Throws
   // before anything changes if `now` is before the decision before, or a job arrives later.
   // `period`, if given: of this decision.
-  std::span<const Service> decide(double now, std::optional<std::int64_t> map_slots = {},
-                                  std::optional<std::int64_t> shuffle_slots = {},
+  std::span<const Service> decide(double now, std::optional<Both<std::int64_t>> slots = {},
                                   std::optional<double> period = {});
   // If the last decision had a period: the jobs that could use a slot of the station that becomes
   // free, by rank.
@@ -122,6 +120,10 @@ class TandemEpoch {
     double ready = 0.0, arrival = 0.0;
     std::int64_t sequence = 0;
     bool shuffle_heavy = false, ready_given = false;
+    // Within a decision: if it maps with nothing ready, the rate of its shuffle work, as a share of
+    // that station; the number of its service, from 1.
+    double flow = kInfinity;
+    std::size_t service = 0;
 
     void state(State& s) {
       s(left, size, most, ready, arrival, sequence, shuffle_heavy, ready_given);
@@ -143,40 +145,32 @@ class TandemEpoch {
   };
 
   void write(Row row, const Columns& columns, std::size_t k);
-  void make_room();
-  void begin_decision(double now, const Both<std::int64_t>& slots, double period);
-  // Gives the slots of a station.
   void serve(Station at, double heavy);
-  // Serves the shuffle station. Jobs that map now and have nothing ready wait there, too, because
-  // their work flows into it.
   void serve_shuffles(double heavy);
-  // Sets latest_arrival_ again after jobs left.
-  void find_latest();
+  void note_services();
   // Computes a job's ready shuffle work (unless it is given) and its ranks.
   void refresh(Row row);
-  std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }
   KeyedHeap<TandemRank>& ranking_of(Row row, Station at) {
-    return stations_[at].ranking[class_of(row)];
+    return stations_[at].ranking[split_ && jobs_[row].shuffle_heavy ? 1 : 0];
   }
   TandemRank rank_of(Row row, Station at) const;
   // Hands up to `quota` of a station down the line of a class; returns the rest.
   double fill(Station at, std::size_t group, double quota);
   // The work that a job can do at a station within the period [slot-seconds].
   double usable(Row row, Station at) const;
-  // Cuts a maximum share to whole slot-periods; whether it changed.
-  bool cap(Row row, Station at, double& most) const;
   void hand_out_rest(Station at);
-  // Lists all jobs that wait at a station by rank (turn).
-  void order_all(Station at);
-  // Gives each class its part of a station.
-  void share(Station at, double heavy);
   // Rounds shares to slots, by largest remainder.
   void to_slots(Station at);
   Service& service_of(Row row);
-  // Why a job gets nothing of a station.
-  Bound bound_of(Row row, const Service& service, Station at) const;
-  // The services, then jobs that lost their slots.
-  std::span<const Service> all_services();
+  // Calls visit(part) for each part with a share.
+  template <typename Visit>
+  void each_part(Station at, const Visit& visit) {
+    for (std::vector<Part>& parts : stations_[at].parts) {
+      for (Part& part : parts) {
+        if (part.share > 0.0) visit(part);
+      }
+    }
+  }
   double slots_at(Station at) const { return static_cast<double>(options_.slots[at]); }
 
   TandemEpochOptions options_;
@@ -191,21 +185,10 @@ class TandemEpoch {
   std::int64_t sequence_ = 0;
   double latest_arrival_ = -kInfinity;
 
-  // Jobs that map with nothing ready; by row the rate of their shuffle work, as a share of that
-  // station (infinite: nothing flows).
-  std::vector<Row> flows_;
-  std::vector<double> flow_;
-  std::vector<std::uint32_t> service_at_;
   std::vector<Service> service_;
-  struct Remainder {
-    double fraction;
-    std::size_t service;
-  };
-  std::vector<Remainder> remainder_;
+  std::vector<std::pair<double, std::size_t>> remainder_;  // rest of the whole slots; service
   // Workspace for decisions with a period.
-  Problem rest_;
-  std::vector<double> assigned_slots_;
-  std::vector<Part*> rest_parts_;
+  std::vector<double> rest_work_, rest_high_, rest_slots_;
   LeftOverSlots left_over_;
   std::vector<KeyedHeap<TandemRank>::Entry> by_rank_;
 };
