@@ -41,7 +41,8 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     return rising(first, count);
   }
 
-  // (version, ids, slots, changed, overloaded)
+  // (version, ids, slots, changed, overloaded, ids of jobs that wait for more slots than there are,
+  // each once)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     return exclusively(
         [&]() -> const Epoch& {
@@ -50,58 +51,45 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
         },
         [&](const Epoch& made) {
           return py::make_tuple(made.version(), ids(), copy(made.given()), bools(made.changed()),
-                                made.overloaded());
+                                made.overloaded(), to_numpy(epoch_.take_oversized()));
         });
   }
 
   // For the decision with this version: (plan, penalties).
   py::tuple plan(std::uint64_t version) {
-    return exclusively(
-        [&] {
-          check_version(version, "plan");
-          Plan plan = *plan_decided(epoch_, /*detail=*/true, poll_signals);
-          std::vector<double> paid;
-          for (std::size_t j = 0; j < plan.completion.size(); ++j) {
-            paid.push_back(epoch_.planned_penalties()(j, plan.completion[j]));
-          }
-          return std::pair(std::move(plan), std::move(paid));
-        },
-        [&](auto& made) {
-          return py::make_tuple(plan_dict(std::move(made.first)), to_numpy(std::move(made.second)));
-        });
+    std::vector<double> paid;
+    Plan plan = of_decision(version, "plan", [&] {
+      Plan found = *plan_decided(epoch_, /*detail=*/true, poll_signals);
+      for (std::size_t j = 0; j < found.completion.size(); ++j) {
+        paid.push_back(epoch_.planned_penalties()(j, found.completion[j]));
+      }
+      return found;
+    });
+    return py::make_tuple(plan_dict(std::move(plan)), to_numpy(std::move(paid)));
   }
   // Its jobs, and codes of their kinds, or one code for all.
   py::tuple planned(std::uint64_t version) {
-    return exclusively(
-        [&] {
-          check_version(version, "explanation");
-          epoch_.recall();
-          return std::make_shared<Jobs>(Jobs::of_valid(JobColumns::of(epoch_.planned_jobs())));
-        },
-        [&](auto& jobs) { return py::make_tuple(jobs, codes_of(epoch_.planned_kinds())); });
+    auto [jobs, kinds] = of_decision(version, "explanation", [&] {
+      epoch_.recall();
+      const auto all = epoch_.planned_kinds();
+      return std::pair(
+          std::make_shared<Jobs>(Jobs::of_valid(JobColumns::of(epoch_.planned_jobs()))),
+          std::vector<Kind>(all.begin(), all.end()));
+    });
+    return py::make_tuple(jobs, codes_of(kinds));
   }
-
   Integers order(std::uint64_t version) {
-    return to_numpy(exclusively([&] {
-      check_version(version, "order");
-      return epoch_.order();
-    }));
+    return to_numpy(of_decision(version, "order", [&] { return epoch_.order(); }));
   }
-
-  py::array_t<double> promised(std::uint64_t version) {
-    const UseGuard guard(busy_);
-    check_version(version, "promised ends");
-    return to_numpy(epoch_.promised());
+  Doubles promised(std::uint64_t version) {
+    return to_numpy(of_decision(version, "promised ends", [&] { return epoch_.promised(); }));
   }
-
   // (value, lower bound); None if there are too many jobs
   std::optional<std::pair<double, double>> assess(std::uint64_t version) {
-    return exclusively([&]() -> std::optional<std::pair<double, double>> {
-      check_version(version, "value");
-      const auto found = plan_decided(epoch_, /*detail=*/false, poll_signals);
-      if (!found) return std::nullopt;
-      return std::pair(found->value, found->lower_bound);
-    });
+    const auto found = of_decision(
+        version, "value", [&] { return plan_decided(epoch_, /*detail=*/false, poll_signals); });
+    if (!found) return std::nullopt;
+    return std::pair(found->value, found->lower_bound);
   }
 
   Epoch take() {
@@ -109,10 +97,6 @@ class PyEpoch : public BoundEpoch<PyEpoch, Epoch> {
     return std::move(epoch_);
   }
 
-  // Ids of jobs that wait for more slots than there are; each is returned once.
-  Integers take_oversized() {
-    return to_numpy(exclusively([&] { return epoch_.take_oversized(); }));
-  }
   // [s] For how long the last decision is held.
   double period() const {
     const UseGuard guard(busy_);
@@ -140,10 +124,9 @@ class PyPeriodicLoop {
   PyPeriodicLoop(PyEpoch& epoch, std::shared_ptr<Jobs> jobs, const std::optional<Doubles>& believed,
                  const Codes& kinds, double period, bool knows_period)
       : jobs_(std::move(jobs)),
-        kinds_(kinds_of(kinds)),
         loop_(epoch.take(), {.period = period, .knows_period = knows_period}) {
-    if (believed) believed_.assign(view(*believed).begin(), view(*believed).end());
-    loop_.feed(*jobs_, believed_, kinds_);
+    const auto seen = believed ? view(*believed) : std::span<const double>();
+    loop_.feed(*jobs_, {seen.begin(), seen.end()}, kinds_of(kinds));
     loop_.set_poll(poll_signals);
   }
 
@@ -152,21 +135,14 @@ class PyPeriodicLoop {
     py::gil_scoped_release release;
     return loop_.advance(until);
   }
-  // (start, completion): infinite if the job has not started, or ended, yet.
-  py::tuple times() const {
-    const UseGuard guard(busy_);
-    const auto start = loop_.start(), completion = loop_.completion();
-    return py::make_tuple(copy(start), copy(completion));
-  }
-  // [s] Absolute ends promised at arrival; infinite: none.
-  py::array_t<double> promised() const {
-    const UseGuard guard(busy_);
-    return copy(loop_.promised());
-  }
-  py::dict totals() const {
+  // Starts, completions, and ends promised at arrival, infinite if there is none (yet); totals.
+  py::dict results() const {
     const UseGuard guard(busy_);
     const PeriodicLoop::Totals& t = loop_.totals();
     py::dict d;
+    d["start"] = copy(std::span(loop_.plan().start));
+    d["completion"] = copy(std::span(loop_.plan().completion));
+    d["promised"] = copy(loop_.promised());
     d["decisions"] = t.calls;
     d["overloaded"] = t.overloaded;
     d["held"] = t.held;
@@ -176,23 +152,9 @@ class PyPeriodicLoop {
 
  private:
   std::shared_ptr<Jobs> jobs_;
-  std::vector<double> believed_;
-  std::vector<Kind> kinds_;
   PeriodicLoop loop_;
   Busy busy_;
 };
-
-// The plan of a table by an epoch without jobs, which it takes over.
-py::dict plan_periodic(PyEpoch& epoch, const Jobs& jobs, const Penalties& penalties,
-                       const Codes& kinds, double now) {
-  const auto codes = kinds_of(kinds);
-  Plan plan;
-  {
-    const py::gil_scoped_release release;
-    plan = malleable::plan_periodic(epoch.take(), jobs, penalties, codes, now, poll_signals);
-  }
-  return plan_dict(std::move(plan));
-}
 
 }  // namespace
 
@@ -220,20 +182,30 @@ void bind_epoch(py::module_& module) {
       .def("rates", &PyEpoch::rates, py::arg("program"), py::arg("most"))
       .def("promised", &PyEpoch::promised, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
-      .def("take_oversized", &PyEpoch::take_oversized)
       .def_property_readonly("period", &PyEpoch::period)
       .def_property_readonly("looped", &PyEpoch::ask<&Epoch::looped>);
-  module.def("plan_periodic", &plan_periodic, py::arg("epoch"), py::arg("jobs"),
-             py::arg("penalties"), py::arg("kinds").noconvert(), py::arg("now"));
+  // The plan of a table by an epoch without jobs, which it takes over.
+  module.def(
+      "plan_periodic",
+      [](PyEpoch& epoch, const Jobs& jobs, const Penalties& penalties, const Codes& kinds,
+         double now) {
+        const auto codes = kinds_of(kinds);
+        Plan plan;
+        {
+          const py::gil_scoped_release release;
+          plan = plan_periodic(epoch.take(), jobs, penalties, codes, now, poll_signals);
+        }
+        return plan_dict(std::move(plan));
+      },
+      py::arg("epoch"), py::arg("jobs"), py::arg("penalties"), py::arg("kinds").noconvert(),
+      py::arg("now"));
   py::class_<PyPeriodicLoop>(module, "PeriodicLoop")
       .def(py::init<PyEpoch&, std::shared_ptr<Jobs>, const std::optional<Doubles>&, const Codes&,
                     double, bool>(),
            py::arg("epoch"), py::arg("jobs"), py::arg("believed").noconvert(),
            py::arg("kinds").noconvert(), py::arg("period"), py::arg("knows_period"))
       .def("advance", &PyPeriodicLoop::advance, py::arg("until"))
-      .def("times", &PyPeriodicLoop::times)
-      .def("promised", &PyPeriodicLoop::promised)
-      .def("totals", &PyPeriodicLoop::totals);
+      .def("results", &PyPeriodicLoop::results);
 }
 
 }  // namespace malleable::bindings

@@ -61,10 +61,7 @@ class PyFlowEpoch : public BoundEpoch<PyFlowEpoch, FlowEpoch> {
     FlowPlan plan;
     SeenFlows seen;
     std::vector<double> penalty;
-    exclusively([&] {
-      check_version(version, "plan");
-      epoch_.plan(seen, plan, penalty);
-    });
+    of_decision(version, "plan", [&] { epoch_.plan(seen, plan, penalty); });
     return py::make_tuple(flow_plan_dict(std::move(plan)),
                           std::make_shared<Flows>(Flows::of_valid(std::move(seen.flows))),
                           to_numpy(std::move(seen.id)), std::move(seen.name), codes_of(seen.kind),

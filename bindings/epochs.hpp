@@ -109,11 +109,15 @@ class BoundEpoch {
     }();
     return convert(made);
   }
-  void check_version(std::uint64_t version, const char* wanted) const {
-    if (version == epoch_.version()) return;
-    throw std::runtime_error(
-        std::string("the epoch has moved on since this decision; ask for the ") + wanted +
-        " first");
+  // The same for what is asked of the decision with this version.
+  template <typename Call>
+  auto of_decision(std::uint64_t version, const char* wanted, const Call& call) {
+    return exclusively([&] {
+      if (version == epoch_.version()) return call();
+      throw std::runtime_error(
+          std::string("the epoch has moved on since this decision; ask for the ") + wanted +
+          " first");
+    });
   }
 
   Object epoch_;

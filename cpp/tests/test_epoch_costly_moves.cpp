@@ -73,7 +73,7 @@ TEST(loops_with_costs_end) {
     PeriodicLoop loop(Epoch(6, options), {.period = period, .pieces = true});
     loop.feed(jobs, {}, {});
     CHECK(loop.advance(kInfinity));
-    const Pieces& p = loop.pieces();
+    const Pieces& p = loop.plan().pieces;
     std::vector<double> done(jobs.size(), 0.0);
     for (std::size_t k = 0; k < p.size(); ++k) {
       const auto j = static_cast<std::size_t>(p.job[k]);
@@ -81,7 +81,7 @@ TEST(loops_with_costs_end) {
       done[j] += static_cast<double>(p.slots[k]) * std::max(0.0, p.end[k] - p.works[k]);
     }
     for (std::size_t j = 0; j < done.size(); ++j) {
-      if (loop.completion()[j] < kInfinity) {
+      if (loop.plan().completion[j] < kInfinity) {
         CHECK_NEAR(done[j], table.work[j], 1e-6 * std::max(1.0, table.work[j]));
       }
     }

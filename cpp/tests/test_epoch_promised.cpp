@@ -56,9 +56,9 @@ Figures figures_of(const Table& table, const PeriodicLoop& loop) {
   const auto n = static_cast<double>(table.work.size());
   for (std::size_t j = 0; j < table.work.size(); ++j) {
     const double asked = loop.promised()[j] - table.arrival[j];
-    figures.response += (loop.completion()[j] - table.arrival[j]) / n;
+    figures.response += (loop.plan().completion[j] - table.arrival[j]) / n;
     if (asked > 0.0)
-      figures.error += std::fabs(loop.completion()[j] - loop.promised()[j]) / asked / n;
+      figures.error += std::fabs(loop.plan().completion[j] - loop.promised()[j]) / asked / n;
   }
   return figures;
 }
@@ -75,11 +75,12 @@ TEST(a_batch_ends_as_told) {
     const PeriodicLoop loop = ran(table, shape.slots, telling(1e12, mode));
     for (std::size_t j = 0; j < table.work.size(); ++j) {
       if (table.work[j] == 0.0 || table.weight[j] == 0.0) continue;
-      CHECK_NEAR(loop.completion()[j], loop.promised()[j], 1e-9 * scale_of(loop.promised()[j]));
+      CHECK_NEAR(loop.plan().completion[j], loop.promised()[j],
+                 1e-9 * scale_of(loop.promised()[j]));
     }
-    const Pieces& p = loop.pieces();
+    const Pieces& p = loop.plan().pieces;
     check_schedule(table.view(), {shape.slots, 0.0, mode, false}, {p.job, p.slots, p.start, p.end},
-                   loop.completion());
+                   loop.plan().completion);
   }
 }
 
@@ -92,7 +93,8 @@ TEST(ends_hold_where_errors_cost_most) {
     std::fill(table.weight.begin(), table.weight.end(), 1.0);
     const PeriodicLoop loop = ran(table, shape.slots, telling(1e-12));
     for (std::size_t j = 0; j < table.work.size(); ++j) {
-      CHECK_NEAR(loop.completion()[j], loop.promised()[j], 1e-6 * scale_of(loop.promised()[j]));
+      CHECK_NEAR(loop.plan().completion[j], loop.promised()[j],
+                 1e-6 * scale_of(loop.promised()[j]));
     }
   }
 }
@@ -107,7 +109,7 @@ TEST(schedules_keep_limits) {
     const PeriodicLoop loop = ran(table, shape.slots, telling(predictable, mode));
     double all = 0.0;
     std::vector<double> done(table.work.size(), 0.0);
-    const Pieces& p = loop.pieces();
+    const Pieces& p = loop.plan().pieces;
     for (std::size_t k = 0; k < p.size(); ++k) {
       const auto j = static_cast<std::size_t>(p.job[k]);
       const auto slots = static_cast<double>(p.slots[k]);
@@ -120,7 +122,7 @@ TEST(schedules_keep_limits) {
       CHECK_NEAR(done[j], table.work[j], 1e-6 * scale_of(table.work[j]));
     }
     double end = 0.0;
-    for (const double completion : loop.completion()) end = std::max(end, completion);
+    for (const double completion : loop.plan().completion) end = std::max(end, completion);
     CHECK_AT_MOST(all, end * static_cast<double>(shape.slots), 1e-9);
   }
 }

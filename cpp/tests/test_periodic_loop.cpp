@@ -25,10 +25,10 @@ TEST(slots_wait_for_the_next_call) {
   table.original = table.work;
   PeriodicLoop loop = loop_of(table, 4, {.period = 5.0});
   CHECK(!loop.advance(5.0));
-  CHECK(loop.completion()[0] == kInfinity);
+  CHECK(loop.plan().completion[0] == kInfinity);
   CHECK(loop.advance(kInfinity));
-  CHECK(loop.start()[0] == 5.0);
-  CHECK_NEAR(loop.completion()[0], 7.0, 1e-12);
+  CHECK(loop.plan().start[0] == 5.0);
+  CHECK_NEAR(loop.plan().completion[0], 7.0, 1e-12);
   CHECK(loop.totals().calls == 1);
   CHECK_NEAR(loop.totals().held, 15.0, 1e-12);
   CHECK_NEAR(loop.totals().idle, 9.0, 1e-12);
@@ -55,8 +55,8 @@ TEST(a_job_without_work_ends_when_it_comes) {
   table.add(2.0, 0, 2, 1.0, kInfinity, 0.4);
   PeriodicLoop loop = loop_of(table, 2, {.period = 1.0});
   CHECK(loop.advance(kInfinity));
-  CHECK(loop.completion()[0] == 0.3);
-  CHECK_NEAR(loop.completion()[1], 2.0, 1e-12);
+  CHECK(loop.plan().completion[0] == 0.3);
+  CHECK_NEAR(loop.plan().completion[1], 2.0, 1e-12);
 }
 
 // Ten jobs' work comes in each period for four slots, and then nothing comes.
@@ -87,7 +87,8 @@ TEST(it_goes_on_after_an_interrupt) {
   CHECK(thrown);
   CHECK(cut.advance(kInfinity));
   CHECK(whole.advance(kInfinity));
-  for (std::size_t j = 0; j < 10; ++j) CHECK(cut.completion()[j] == whole.completion()[j]);
+  for (std::size_t j = 0; j < 10; ++j)
+    CHECK(cut.plan().completion[j] == whole.plan().completion[j]);
 }
 
 TEST(pieces_of_a_plan_are_what_was_held) {

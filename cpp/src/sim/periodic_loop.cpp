@@ -38,31 +38,29 @@ double rate_of(const JobsView& jobs, std::size_t row, double slots) {
 PeriodicLoop::PeriodicLoop(Epoch epoch, const PeriodicLoopOptions& options)
     : epoch_(std::move(epoch)), options_(options) {}
 
-void PeriodicLoop::begin(const JobsView& jobs, std::span<const double> believed) {
+void PeriodicLoop::begin(const JobsView& jobs) {
   jobs_ = jobs;
-  believed_ = believed.empty() ? jobs.work : believed;
   const std::size_t n = jobs.size();
   left_.assign(jobs.work.begin(), jobs.work.end());
-  start_.assign(n, kInfinity);
-  completion_.assign(n, kInfinity);
-  promised_.assign(n, kInfinity);
-  allocation_.assign(n, 0);
+  if (believed_.empty()) believed_ = left_;
+  for (auto* times : {&plan_.start, &plan_.completion, &promised_}) times->assign(n, kInfinity);
+  plan_.allocation.assign(n, 0);
   last_piece_.assign(n, kNoPiece);
-  if (!jobs.restart.given()) return;
-  options_.exact = kInfinity;
+  if (jobs.restart.given()) options_.exact = kInfinity;
 }
 
 // Begins with jobs that have not arrived; `believed` is the work that the epoch is told.
-void PeriodicLoop::feed(const JobsView& jobs, std::span<const double> believed,
-                        std::span<const Kind> kinds) {
-  begin(jobs, believed);
-  kinds_ = kinds;
+void PeriodicLoop::feed(const JobsView& jobs, std::vector<double> believed,
+                        std::vector<Kind> kinds) {
+  believed_ = std::move(believed);
+  kinds_ = std::move(kinds);
+  begin(jobs);
   plan_call();
 }
 
 // Begins with the jobs of the epoch, which has decided already.
 void PeriodicLoop::adopt(const JobsView& jobs) {
-  begin(jobs, {});
+  begin(jobs);
   arrived_ = jobs.size();
   for (std::size_t k = 0; k < jobs.size(); ++k) adopted_.emplace(epoch_.ids()[k], k);
   decided_ = true;
@@ -77,21 +75,22 @@ void PeriodicLoop::plan_call() {
     next_ = kInfinity;
     return;
   }
-  if (options_.period == 0.0) {
-    next_ = std::max(arrival, options_.start);
-    for (const Running& job : running_) next_ = std::min(next_, job.end);
-    return;
-  }
-  if (arrived_ == ended_count_) {
-    call_ = std::max(call_, std::ceil((arrival - options_.start) / options_.period));
-    if (time_of(call_) < arrival) ++call_;
-  }
-  next_ = time_of(call_);
-  if (!rare()) return;
   double end = kInfinity;
   for (const Running& job : running_) end = std::min(end, job.end);
-  call_ = std::max(call_, std::ceil((end - options_.start) / options_.period));
-  next_ = std::max(time_of(call_), end);  // doubles may not tell multiples apart
+  if (options_.period == 0.0) {
+    next_ = std::min(end, std::max(arrival, options_.start));
+    return;
+  }
+  const auto call_from = [this](double time) {
+    call_ = std::max(call_, std::ceil((time - options_.start) / options_.period));
+  };
+  if (arrived_ == ended_count_) {
+    call_from(arrival);
+    if (time_of(call_) < arrival) ++call_;
+  }
+  if (rare()) call_from(end);
+  // Doubles may not tell multiples apart.
+  next_ = rare() ? std::max(time_of(call_), end) : time_of(call_);
 }
 
 void PeriodicLoop::report_left() {
@@ -117,15 +116,16 @@ void PeriodicLoop::report_changes(double now) {
   if (arrived_ == first) return;
   const std::size_t count = arrived_ - first;
   JobsView some = rows_of(jobs_, first, count);
-  some.work = believed_.subspan(first, count);
-  const auto kinds = kinds_.size() > 1 ? kinds_.subspan(first, count) : std::span<const Kind>();
+  some.work = std::span(believed_).subspan(first, count);
+  const auto kinds =
+      kinds_.size() > 1 ? std::span(kinds_).subspan(first, count) : std::span<Kind>();
   const std::int64_t id = epoch_.add(some, kinds);
   rows_.resize(static_cast<std::size_t>(id) + count);
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t row = first + k;
     rows_[static_cast<std::size_t>(id) + k] = row;
     if (jobs_.work[row] > 0.0) continue;  // done on arrival
-    start_[row] = completion_[row] = jobs_.arrival[row];
+    plan_.start[row] = plan_.completion[row] = jobs_.arrival[row];
     gone_.push_back(id + static_cast<std::int64_t>(k));
     ++ended_count_;
   }
@@ -136,14 +136,15 @@ void PeriodicLoop::report_changes(double now) {
 // Records that the job held its slots until `to`.
 void PeriodicLoop::keep_piece(const Running& job, double to) {
   if (!options_.pieces || !(to > job.from)) return;
+  Pieces& pieces = plan_.pieces;
   std::size_t& last = last_piece_[job.row];
-  if (last != kNoPiece && pieces_.end[last] == job.from && pieces_.slots[last] == job.slots) {
-    pieces_.end[last] = to;
+  if (last != kNoPiece && pieces.end[last] == job.from && pieces.slots[last] == job.slots) {
+    pieces.end[last] = to;
     return;
   }
-  last = pieces_.size();
-  pieces_.add(static_cast<Index>(job.row), job.from, to, static_cast<double>(job.slots));
-  if (jobs_.restart.given()) pieces_.works.push_back(job.works);
+  last = pieces.size();
+  pieces.add(static_cast<Index>(job.row), job.from, to, static_cast<double>(job.slots));
+  if (jobs_.restart.given()) pieces.works.push_back(job.works);
 }
 
 // Lists the rows with slots from `now` on, and their ends if nothing changes.
@@ -157,48 +158,33 @@ void PeriodicLoop::list_running(double now) {
     const double works = ready.empty() ? now : std::max(now, ready[k]);
     if (given[k] == 0) continue;
     const auto slots = static_cast<double>(given[k]);
-    if (totals_.calls == 1) allocation_[row] = given[k];
+    if (totals_.calls == 1) plan_.allocation[row] = given[k];
     const double end = works + left_[row] / rate_of(jobs_, row, slots);
     running_.push_back({row, ids[k], given[k], now, end, works});
-    if (start_[row] < kInfinity) continue;
-    start_[row] = now;
-    order_.push_back(static_cast<Index>(row));
+    if (plan_.start[row] < kInfinity) continue;
+    plan_.start[row] = now;
+    plan_.order.push_back(static_cast<Index>(row));
   }
 }
 
-void PeriodicLoop::note_promised() {
-  if (!epoch_.options().predictable) return;
-  const auto ends = epoch_.promised();
-  for (std::size_t k = 0; k < ends.size(); ++k) promised_[row_of(epoch_.ids()[k])] = ends[k];
-}
-
-// Counts the slots that a job held until a call, idle ones from its end on.
-void PeriodicLoop::count_held(const Running& job, double call) {
-  const auto slots = static_cast<double>(job.slots);
-  keep_piece(job, std::min(job.end, call));
-  totals_.held += slots * (call - job.from);
-  totals_.idle += slots * std::max(0.0, call - job.end);
-}
-
-void PeriodicLoop::end(const Running& job, double time) {
-  left_[job.row] = 0.0;
-  completion_[job.row] = time;
-  ++ended_count_;
-  gone_.push_back(job.id);
-}
-
-// Holds the slots until the next call.
+// Holds the slots until the next call; they idle from the end of the job on.
 void PeriodicLoop::pass_period() {
   for (const Running& job : running_) {
     double rest = job.end > next_ ? left_[job.row] : 0.0;
     if (next_ > job.works) rest *= (job.end - next_) / (job.end - job.works);
-    count_held(job, next_);
+    const double end = std::min(job.end, next_);
+    keep_piece(job, end);
+    totals_.held += static_cast<double>(job.slots) * (next_ - job.from);
+    totals_.idle += static_cast<double>(job.slots) * (next_ - end);
     if (rest > kRounding * jobs_.work[job.row]) {
       left_[job.row] = rest;
       ran_.push_back(job.id);
       seen_.push_back(std::max(0.0, believed_[job.row] - (jobs_.work[job.row] - rest)));
     } else {
-      end(job, std::min(job.end, next_));
+      left_[job.row] = 0.0;
+      plan_.completion[job.row] = end;
+      ++ended_count_;
+      gone_.push_back(job.id);
     }
   }
 }
@@ -218,7 +204,7 @@ void PeriodicLoop::run_ahead(double now) {
     const std::size_t row = row_of(ran_[k]);
     const auto most = static_cast<double>(std::min(jobs_.max_slots[row], epoch_.slots()));
     const double unused = (seen_[k] - left_[row]) / rate_of(jobs_, row, most);
-    completion_[row] = std::max(now, rest.completion[k] - unused);
+    plan_.completion[row] = std::max(now, rest.completion[k] - unused);
   }
   ended_count_ = jobs_.size();
   next_ = kInfinity;
@@ -241,7 +227,8 @@ bool PeriodicLoop::advance(double until) {
       totals_.overloaded += epoch_.overloaded() ? 1 : 0;
       jobs_looked_at_ += static_cast<double>(epoch_.size()) + kCallCost;
       list_running(now);
-      note_promised();
+      const auto ends = epoch_.options().predictable ? epoch_.promised() : std::vector<double>();
+      for (std::size_t k = 0; k < ends.size(); ++k) promised_[row_of(epoch_.ids()[k])] = ends[k];
       plan_call();
       if (next_ < kInfinity) pass_period();
     }

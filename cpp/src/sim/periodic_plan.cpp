@@ -42,21 +42,17 @@ Plan plan_of(const PeriodicLoop& loop, const JobsView& jobs, std::span<const dou
     std::fill(problem.low.begin(), problem.low.end(), 0.0);
     for (std::size_t j = 0; j < n; ++j) problem.work[j] /= jobs.speedup.most_per_slot(j);
   }
-  Plan plan;
-  plan.pieces = loop.pieces();
-  plan.start.assign(loop.start().begin(), loop.start().end());
-  plan.order.assign(loop.order().begin(), loop.order().end());
+  Plan plan = loop.plan();
   std::vector<std::uint8_t> listed(n, 0);
   for (const Index j : plan.order) listed[j] = 1;
   std::vector<double> completion(n);
   for (std::size_t j = 0; j < n; ++j) {
     if (!listed[j]) plan.order.push_back(static_cast<Index>(j));
-    completion[j] = loop.completion()[j] - now;
+    completion[j] = plan.completion[j] - now;
   }
   LowerBound lower_bound;
   finish_plan(problem, penalties, epoch.aggregate, completion, lower_bound, plan,
               quick && n > kFewJobs);
-  plan.allocation.assign(loop.allocation().begin(), loop.allocation().end());
   return plan;
 }
 
@@ -72,12 +68,12 @@ Plan plan_periodic(Epoch epoch, const JobsView& jobs, const Penalties& penalties
     PeriodicLoop loop(std::move(asked),
                       {.period = period, .start = now, .pieces = true, .exact = kExactPlan});
     loop.set_poll(poll);
-    loop.feed(jobs, {}, kinds);
+    loop.feed(jobs, {}, {kinds.begin(), kinds.end()});
     loop.advance(kInfinity);
     return loop;
   };
   const auto value = [&](const PeriodicLoop& loop) {
-    return evaluate(penalties, options.aggregate, loop.completion());
+    return evaluate(penalties, options.aggregate, loop.plan().completion);
   };
   PeriodicLoop best = looped(copied(epoch));
   // Only prices of slot-periods depend on jobs to come.

@@ -363,16 +363,17 @@ class Epoch(PlannedEpoch):
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
         held = None if period is None else check_amount("period", period, WEIGHT)
-        version, ids, granted, changed, overloaded = self._core.decide(moment, capacity, held)
-        self._warn_of_oversized()
+        decided = self._core.decide(moment, capacity, held)
+        version, ids, granted, changed, overloaded, oversized = decided
+        if len(oversized):
+            self._warn_of_oversized(oversized.tolist())
         return Decision(moment, ids, granted, changed, overloaded, self, version, None, None, None)
 
-    def _warn_of_oversized(self) -> None:
+    def _warn_of_oversized(self, never: list[int]) -> None:
         # Warn once of each job whose minimum exceeds all slots.
-        if never := self._core.take_oversized().tolist():
-            jobs = ", ".join(map(str, never[:5])) + ", ..." * (len(never) > 5)
-            more = f"min_slots: more than the {counted(self.slots, 'slot')}; waiting: {jobs}"
-            warnings.warn(more, UserWarning, stacklevel=4)  # the caller of `decide`
+        jobs = ", ".join(map(str, never[:5])) + ", ..." * (len(never) > 5)
+        more = f"min_slots: more than the {counted(self.slots, 'slot')}; waiting: {jobs}"
+        warnings.warn(more, UserWarning, stacklevel=4)  # the caller of `decide`
 
     def _plan(self, decision: Decision) -> Plan:
         began = time.perf_counter()

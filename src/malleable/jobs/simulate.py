@@ -142,11 +142,12 @@ def run(
     complete = _advance(loop, jobs, last, progress)
     seconds = time.perf_counter() - began
     start, completion = (np.empty(len(jobs)) for _ in range(2))
-    start[order], completion[order] = loop.times()
-    summary = _summary(jobs, goal, count, (start, completion), loop.totals())
+    results = loop.results()
+    start[order], completion[order] = results["start"], results["completion"]
+    summary = _summary(jobs, goal, count, (start, completion), results)
     if predictable is not None and own:
         ends = np.empty(len(jobs))
-        ends[order] = loop.promised()
+        ends[order] = results["promised"]
         asked = ends - jobs.arrival
         known = np.isfinite(completion) & np.isfinite(ends) & (asked > 0.0)
         summary["end_error"] = mean_of(np.abs(completion - ends)[known] / asked[known])

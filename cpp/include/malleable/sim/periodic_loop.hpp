@@ -46,8 +46,8 @@ class PeriodicLoop {
 
   // Gives the loop its jobs, once: valid, by arrival, with the work that the epoch sees (empty: the
   // true work) and the kinds of their penalties (empty: the epoch's). Rows are their places here.
-  // The columns must outlive the loop.
-  void feed(const JobsView& jobs, std::span<const double> believed, std::span<const Kind> kinds);
+  // The columns of jobs must outlive the loop.
+  void feed(const JobsView& jobs, std::vector<double> believed, std::vector<Kind> kinds);
 
   // The same for the jobs that the epoch has. It must have decided at options.start; rows are its
   // rows then, and `jobs` has the work left.
@@ -60,14 +60,11 @@ class PeriodicLoop {
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
 
   const Epoch& epoch() const { return epoch_; }
-  std::span<const double> start() const { return start_; }
-  std::span<const double> completion() const { return completion_; }  // infinite: not yet
+  // By row, as far as it has come: times, infinite if the job has not started, or ended, yet; slots
+  // of the first call; the order of first slots. Its value is not computed.
+  const Plan& plan() const { return plan_; }
   // [s] Ends promised at arrival, if the epoch promises ends; infinite: none.
   std::span<const double> promised() const { return promised_; }
-  const Pieces& pieces() const { return pieces_; }
-  std::span<const std::int64_t> allocation() const { return allocation_; }  // by the first call
-  std::span<const Index> order() const { return order_; }                   // by first slot
-  std::size_t ended() const { return ended_count_; }
   struct Totals {
     std::int64_t calls = 0, overloaded = 0;
     double held = 0.0;  // slot-seconds held, idle ones included
@@ -85,7 +82,7 @@ class PeriodicLoop {
   };
 
   // Clears all state for these jobs.
-  void begin(const JobsView& jobs, std::span<const double> believed);
+  void begin(const JobsView& jobs);
   std::size_t row_of(std::int64_t id) const {
     return adopted_.empty() ? rows_[static_cast<std::size_t>(id)] : adopted_.at(id);
   }
@@ -93,10 +90,7 @@ class PeriodicLoop {
   void report_left();  // tells the epoch the work left: seen_ of ran_
   void report_changes(double now);
   void list_running(double now);  // rows with slots from now on, and their ends
-  void note_promised();
-  void count_held(const Running& job, double call);  // adds to the totals
-  void end(const Running& job, double time);
-  void pass_period();  // holds the slots until the next call
+  void pass_period();             // holds the slots until the next call
   bool rare() const { return options_.period > 0.0 && jobs_looked_at_ > options_.exact; }
   void run_ahead(double now);
   double time_of(double call) const { return options_.start + call * options_.period; }
@@ -106,8 +100,8 @@ class PeriodicLoop {
   Epoch epoch_;
   PeriodicLoopOptions options_;
   JobsView jobs_;
-  std::span<const double> believed_;  // work that the epoch sees; empty: the true work
-  std::span<const Kind> kinds_;
+  std::vector<double> believed_;  // work that the epoch sees
+  std::vector<Kind> kinds_;
   std::function<void()> poll_;
 
   std::size_t arrived_ = 0, ended_count_ = 0;
@@ -116,12 +110,10 @@ class PeriodicLoop {
   double next_ = kInfinity;        // time of the next call
   bool decided_ = false;           // the decision of the next call has been made
   std::vector<std::size_t> rows_;  // rows of the epoch's ids
-  std::unordered_map<std::int64_t, std::size_t> adopted_;     // the same for adopted ids
-  std::vector<double> left_, start_, completion_, promised_;  // by row: work left; times
-  std::vector<std::size_t> last_piece_;                       // by row: its last piece in pieces_
-  std::vector<std::int64_t> allocation_;
-  std::vector<Index> order_;  // rows in the order of their first starts
-  Pieces pieces_;
+  std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same for adopted ids
+  std::vector<double> left_, promised_;                    // by row
+  std::vector<std::size_t> last_piece_;                    // by row: its last piece in the plan
+  Plan plan_;
   Totals totals_;
   // Since the last call: ids that ended, ids that ran, and their work left as the epoch sees it.
   std::vector<std::int64_t> gone_, ran_;
