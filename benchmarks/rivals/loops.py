@@ -253,14 +253,24 @@ class FluidFlowEpoch:
 
 
 def share_gpus(
-    arrival: Any, work: Any, most: Any, tables: list[Any], slots: int, rule: Rule
+    arrival: Any,
+    work: Any,
+    most: Any,
+    tables: list[Any],
+    slots: int,
+    rule: Rule,
+    period: float = 0.0,
 ) -> Any:
-    """Responses if the rule is asked whenever a job comes or ends; k slots of a job do ``tables[job][k]``."""
+    """Responses if the rule is asked whenever a job comes or ends; k slots of a job do ``tables[job][k]``.
+
+    ``period``: the rule is asked at its multiples only.
+    """
     left, done, now, first = work.copy(), np.full(len(work), np.nan), 0.0, 0
     rows = np.empty(0, dtype=np.int64)
     while first < len(work) or len(rows):
         if not len(rows):
             now = max(now, arrival[first])
+            now = period * math.ceil(now / period - 1e-9) if period else now
         last = int(np.searchsorted(arrival, now, side="right"))
         rows, first = np.concatenate([rows, np.arange(first, last)]), last
         state = {"ids": rows, "arrival": arrival[rows], "work": left[rows], "size": work[rows]}
@@ -271,10 +281,11 @@ def share_gpus(
         rate = np.array([own[k] for own, k in zip(state["tables"], given.tolist(), strict=True)])
         take = np.divide(left[rows], rate, out=np.full(len(rows), np.inf), where=rate > 0)
         step = min(take.min(), arrival[first] - now if first < len(work) else np.inf)
+        step = period or step
         ends = take <= step * (1 + 1e-12)
         left[rows] -= rate * step
+        done[rows[ends]] = now + np.minimum(take[ends], step)
         now += step
-        done[rows[ends]] = now
         rows = rows[~ends]
     return done - arrival
 
@@ -294,9 +305,10 @@ class GpuEpoch:
         powers: Any = None,
         objective: str = "sum:response",
         deadline: Any = None,
+        period: float = 0.0,
     ):
         self.powers, self.deadline = powers, deadline
-        self.epoch, self.told = mb.Epoch(slots, objective, policy), told
+        self.epoch, self.told = mb.Epoch(slots, objective, policy, period=period), told
         self.programs: dict[int, int] | None = {} if programs else None
         self.id_of: dict[int, int] = {}
 

@@ -34,12 +34,15 @@ struct Loop {
     at.grants.grow(at.jobs.rows());
   }
   void decide(double now, std::int64_t slots = 4) {
+    decide_each(now, [&](std::size_t) { return slots; });
+  }
+  template <typename Slots>
+  void decide_each(double now, const Slots& slots) {
     powers.observe(at, now, [&](std::size_t row, double p) { at.jobs.set_power(row, p); });
     at.now = now;
     at.grants.begin();
-    at.grants.give_all([&](std::size_t) { return slots; });
-    at.grants.end(
-        [&](Index row, std::int64_t before) { powers.moved(at.jobs.id[row], row, before); });
+    at.grants.give_all(slots);
+    at.grants.end([&](Index row, std::int64_t before) { powers.moved(at, row, before); });
     powers.decided(at);
   }
   void work(std::size_t row, double left) {
@@ -54,6 +57,7 @@ struct Loop {
 
 TEST(two_rates_that_agree_count) {
   Loop loop(2);
+  loop.at.period = 10.0;
   loop.work(0, 80.0);  // 20 in 10 s on 4 slots: p = 0.5
   loop.decide(10.0);
   CHECK_EQUAL(loop.p(0), 0.9);
@@ -129,6 +133,28 @@ TEST(guesses_are_not_learnt_from) {
     loop.decide(30.0 + step);
   }
   for (std::size_t r = 0; r < 4; ++r) CHECK_EQUAL(loop.p(r), 0.9);
+}
+
+// Job r has 2^(r % 6 + 1) slots. All estimates may be twice the work, and then so are all rates.
+TEST(guesses_follow_jobs_that_ended) {
+  for (const double times : {1.0, 2.0}) {
+    Loop loop(24);
+    const auto wide = [](std::size_t row) { return std::int64_t{2} << (row % 6); };
+    loop.decide_each(1.0, wide);
+    for (std::size_t r = 0; r < 24; ++r) {
+      const double did = times * 6.0 * std::sqrt(static_cast<double>(wide(r)));
+      loop.work(r, 100.0 - did);
+    }
+    loop.decide_each(7.0, wide);
+    for (std::size_t r = 0; r < 24; ++r) loop.powers.finish(loop.at.jobs, r);
+    loop.decide_each(8.0, wide);
+    CHECK_EQUAL(loop.p(0), 0.9);
+    for (std::size_t r = 0; r < 24; ++r) loop.work(r, 101.0);
+    loop.decide_each(9.0, wide);
+    loop.add();
+    CHECK_AT_MOST(loop.p(24), 0.8, 0.0);
+    CHECK_AT_MOST(0.45, loop.p(24), 0.0);
+  }
 }
 
 }  // namespace test_epoch_learnt_powers

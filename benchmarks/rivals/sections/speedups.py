@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -164,43 +164,59 @@ def streams(quick: bool) -> Iterator[Row]:
         )
 
 
+class _Powers(NamedTuple):
+    p: float | None = None  # of all jobs; None: of each its own
+    off: float = 0.0  # deviation of the p stated
+    work_off: float = 0.0  # deviation of the logarithm of estimated work
+    period: float = 0.0
+
+
 _POWERS = {
-    "right": (None, 0.0),
-    "off by 0.1": (None, 0.1),
-    "off by 0.2": (None, 0.2),
-    "off by 0.3": (None, 0.3),
-    "0.6 for all, off by 0.2": (0.6, 0.2),
-    "0.8 for all, off by 0.2": (0.8, 0.2),
+    "right": _Powers(),
+    "off by 0.1": _Powers(off=0.1),
+    "off by 0.2": _Powers(off=0.2),
+    "off by 0.3": _Powers(off=0.3),
+    "0.6 for all, off by 0.2": _Powers(0.6, 0.2),
+    "0.8 for all, off by 0.2": _Powers(0.8, 0.2),
+    "off by 0.2, work by 0.7": _Powers(off=0.2, work_off=0.7),
+    "off by 0.2, period 2": _Powers(off=0.2, period=2.0),
 }
 
 
-def _stated(rule: str, p: float | None, off: float, seed: int) -> float:
-    jobs, stated = stated_powers(p, off, seed)
-    asked: Any = _PLAIN.get(rule)
+def _stated(rule: str, given: _Powers, seed: int) -> float:
+    jobs, stated = stated_powers(given.p, given.off, seed)
+    plain: Any = _PLAIN.get(rule)
     if rule.startswith("FLEX"):
-        asked = GpuEpoch(64, powers=stated, told=False)
-        if rule == "FLEX, told tables":
-            asked = GpuEpoch(64)
-    elif asked is None:
+        told = rule == "FLEX, told tables"
+        plain = GpuEpoch(64, powers=None if told else stated, told=told, period=given.period)
+    elif plain is None:
         x = float(rule.removeprefix("heSRPT "))
 
-        def asked(state: Any, now: float) -> Any:
+        def plain(state: Any, now: float) -> Any:
             return rivals.power_shares(state["work"], state["max_slots"], 64, x)
 
-    return float(share_gpus(*jobs, 64, asked).mean())
+    rng = np.random.default_rng((seed, 1))
+    wrong = np.exp(rng.normal(0.0, given.work_off, len(stated)))
+
+    def asked(state: Any, now: float) -> Any:
+        by = wrong[state["ids"]]
+        return plain(state | {"work": state["work"] * by, "size": state["size"] * by}, now)
+
+    return float(share_gpus(*jobs, 64, asked, given.period).mean())
 
 
 @section(
     "stated-powers",
     "Jobs of which s slots do s^p come to 64 slots (`stated_powers`). The figures are mean responses. The row "
-    "says by how much the p that jobs state is wrong (the standard deviation). Ours is FLEX that is told "
+    "says by how much the p that jobs state is wrong (the standard deviation), and the logarithm of estimated "
+    "work. Ours is FLEX that is told "
     'the stated p, and "FLEX, told tables" knows how fast jobs are. heSRPT takes one p for all jobs',
 )
 def powers(quick: bool) -> Iterator[Row]:
-    for name, (p, off) in _POWERS.items():
+    for name, given in _POWERS.items():
         yield Row(
             name,
-            lambda rule, seed, p=p, off=off: _stated(rule, p, off, seed),
+            lambda rule, seed, given=given: _stated(rule, given, seed),
             ours=("FLEX", "FLEX, told tables"),
             rivals=("heSRPT 0.3", "heSRPT 0.5", "FAIR"),
             seeds=range(6100, 6102 if quick else 6106),

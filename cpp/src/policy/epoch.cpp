@@ -223,6 +223,7 @@ void Epoch::finish(std::span<const std::int64_t> ids) {
     } else {
       periodic_.finish(at_, row);
     }
+    powers_.finish(at_.jobs, row);
   }
   if (at_.options.predictable) promised_.finish(ids);
   remove(ids);
@@ -319,8 +320,8 @@ void Epoch::decide_at(double now, double held) {
   moves_.settle(at_);
   at_.grants.end([this](Index row, std::int64_t before) {
     at_.jobs.serve(row, at_.now, before);
+    powers_.moved(at_, row, before);
     at_.jobs.move(row, at_.now, before, at_.grants[row]);
-    powers_.moved(at_.jobs.id[row], row, before);
     if (at_.options.hysteresis > 0.0) resized_.push_back(at_.jobs.id[row]);
   });
   programs_.note_work(at_.jobs);
