@@ -258,10 +258,13 @@ class StepsInReach:
     def __call__(self, state: State, now: float) -> Any:
         left, rows = np.maximum(state["work"], 1e-12), state["ids"]
         slack = self.times[rows] - now - (left / state["max_slots"])[:, None]
-        patience = 2.0 * left.mean() / state["capacity"]
-        worth = np.where(slack >= -1e-9, self.rises[rows] * np.exp(-slack / patience), 0.0)
+        fading = np.exp(-np.maximum(slack, 0.0) / (2.0 * left.mean() / state["capacity"]))
+        worth = np.where(slack >= -1e-9, self.rises[rows] * fading, 0.0)
         key = worth.sum(axis=1) * state["weight"] / left
-        return in_order(-key, state["max_slots"], state["capacity"])
+        if not state["period"]:
+            return in_order(-key, state["max_slots"], state["capacity"])
+        given = in_order(-key, whole_periods(state), state["capacity"])
+        return hand_on(given, state, left * state["weight"])
 
 
 def equal_one_by_one(state: State, now: float) -> Any:

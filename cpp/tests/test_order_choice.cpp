@@ -8,9 +8,9 @@ namespace test_order_choice {
 
 OrderChoice choice;  // one for all: a run must leave nothing behind
 
-Order chosen(const Problem& problem, const Penalties& penalties) {
+Order chosen(const Problem& problem, const Penalties& penalties, double doubt = 0.0) {
   Order order(problem.size());
-  choice.run(problem, penalties, kSpread, order);
+  choice.run(problem, penalties, kSpread, order, 0.0, doubt);
   return order;
 }
 
@@ -68,6 +68,17 @@ TEST(gangs_go_by_time) {
   table.add(8.0 * 7.0, 8, 8);
   const Problem problem = table.problem(64, 0.0, MinMode::kGang);
   CHECK(chosen(problem, table.penalties(Kind::kResponse)).front() == 0);
+}
+
+// A job that is late by its estimate, but not by much, may be on time if sizes err.
+TEST(doubtful_sizes) {
+  Table table;
+  table.add(11.0, 0, 1, 1.0, 40.0);
+  table.add(11.0, 0, 1, 1.0, 10.0);
+  const Problem problem = table.problem(1);
+  const Penalties penalties = table.penalties(Kind::kTardy);
+  CHECK(chosen(problem, penalties).front() == 0);
+  CHECK(chosen(problem, penalties, 0.5).front() == 1);
 }
 
 TEST(deadlines_that_can_be_met_are_met_with_slack) {

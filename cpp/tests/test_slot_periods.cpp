@@ -95,6 +95,46 @@ TEST(caps_below_linear_speed_up) {
   });
 }
 
+// No other number of slots saves more, less the price of slots beyond whole slot-periods.
+TEST(caps_reach_jumps) {
+  trials(3, 400, [](Random& random) {
+    const double period = real(random, 0.1, 6.0), now = real(random, 0.0, 2.0);
+    const Table table = random_table(random, 12, {.slots = 30});
+    const bool jumps = chance(random, 0.8);
+    const Kind kind = jumps ? (chance(random, 0.6) ? Kind::kSla : Kind::kTardy) : Kind::kTardiness;
+    const Problem problem = table.problem(30, now);
+    const Penalties penalties = table.penalties(kind);
+    Problem capped = problem;
+    cap_at_period(capped, period);
+    const Doubles before = capped.high;
+    const Order order = identity(problem.size());
+    reach_jumps(problem, penalties, period, order, capped.high);
+    const auto paid = [&](std::size_t j, double slots) {
+      return penalties(j, now + problem.work[j] / slots);
+    };
+    double free = problem.slots, price = 0.0;
+    for (const double low : problem.low) free -= low;
+    for (std::size_t j = 0; j < problem.size() && free >= 0.0; ++j) {
+      if (!(problem.work[j] > 0.0)) continue;
+      free -= before[j] - problem.low[j];
+      const double lost = penalties(j, 1e9) - paid(j, problem.high[j]);
+      if (free < 0.0) price = lost / slot_periods(problem.work[j], period);
+    }
+    for (std::size_t j = 0; j < problem.size(); ++j) {
+      const double cap = capped.high[j], whole = before[j];
+      if (!jumps || !(problem.work[j] > 0.0) || whole * period < problem.work[j]) {
+        CHECK_EQUAL(cap, whole);
+        continue;
+      }
+      const auto net = [&](double s) { return paid(j, whole) - paid(j, s) - price * (s - whole); };
+      double best = 0.0;
+      for (double s = whole; s <= problem.high[j]; ++s) best = std::max(best, net(s));
+      CHECK(cap >= whole && cap <= problem.high[j]);
+      CHECK_NEAR(net(cap), best, 1e-9);
+    }
+  });
+}
+
 TEST(left_over_slots) {
   LeftOverSlots left_over;
   trials(2, 400, [&](Random& random) {

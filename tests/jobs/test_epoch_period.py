@@ -78,7 +78,9 @@ def test_one_decision(policy, objective, speedup, min_mode):
         above = [j for j, got in enumerate(given) if got > caps[j]]
         if lacks and not speedup:
             assert sum(given) == slots
-            if policy != "flex" or (min_mode == "gang" and objective not in OBJECTIVES[:4]):
+            # FLEX may end a job before a step of its SLA, and by deadlines and prices.
+            free = objective in OBJECTIVES[:4] or objective == "sum:sla"
+            if policy != "flex" or (min_mode == "gang" and not free):
                 assert not above
         assert sorted(order) == [
             j for j, g in enumerate(given) if g < min(jobs["max_slots"][j], slots)
@@ -325,11 +327,11 @@ def test_the_order_belongs_to_its_decision():
         _ = decision.order
 
 
-def test_late_jobs_go_by_apparent_cost_in_whole_slot_periods():
+def test_many_late_jobs_go_by_apparent_cost_in_whole_slot_periods():
     """Against the rule written down plainly: work over weight, put off by slack, then left-overs."""
     rng = np.random.default_rng(3)
-    for _ in range(60):
-        count, slots = int(rng.integers(2, 30)), int(rng.integers(2, 60))
+    for _ in range(30):
+        count, slots = int(rng.integers(257, 300)), int(rng.integers(20, 600))
         period, now = float(rng.uniform(0.5, 8.0)), 100.0
         work, weight = rng.lognormal(2.0, 1.0, count), rng.integers(1, 5, count)
         most = np.minimum(rng.integers(1, 20, count), slots)

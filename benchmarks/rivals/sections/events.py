@@ -1,4 +1,4 @@
-"""Loops that decide whenever a job comes or ends: many worlds, each against the plainest rules."""
+"""Loops that decide whenever a job comes or ends, or once a period: many worlds, plainest rules."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _RULES = {
     "latest start": rivals.due_start,
     "on-time set": rivals.latest_start,
     "apparent cost": rivals.apparent_cost,
+    "apparent cost, capped": rivals.apparent_cost_capped,
     "apparent cost, median": rivals.apparent_cost_median,
     "cost while on time": rivals.cost_on_time,
     "gangs by work": rivals.gangs_by_work,
@@ -54,9 +55,10 @@ def cost(objective: str, jobs: Any, steps: Any, done: Any) -> float:
 
 
 def play(objective: str, world: dict[str, Any], rule: str, seed: int) -> float:
-    """One loop: ``world`` has arguments of `event_stream`, ``gang`` and ``sigma``."""
+    """One loop: ``world`` has arguments of `event_stream`, ``gang``, ``sigma`` and ``period``."""
     drawn = dict(world)
     gang, sigma, options = drawn.pop("gang", False), drawn.pop("sigma", 0.0), {}
+    period = drawn.pop("period", 0.0)
     jobs, slots, changes = event_stream(seed, **drawn)
     believed = None
     if sigma:
@@ -72,8 +74,8 @@ def play(objective: str, world: dict[str, Any], rule: str, seed: int) -> float:
         asked = rivals.StepsInReach(steps)
     elif asked is None:
         policy = "fair" if rule == "fair" else "flex"
-        asked = JobEpoch(slots, objective, policy, sla=steps, **options)
-    done = hold_jobs(jobs, slots, asked, 0.0, believed, changes=changes)
+        asked = JobEpoch(slots, objective, policy, period, steps, **options)
+    done = hold_jobs(jobs, slots, asked, period, believed, changes=changes)
     return cost(objective, jobs, steps, done)
 
 
@@ -82,6 +84,7 @@ _STRETCH = ("SRPT", "stretch area", "stretch catch up", "FAIR")
 _DUE = ("EDF", "Smith", "latest start", "on-time set", "apparent cost", "apparent cost, median")
 _TARDY = (*_DUE, "cost while on time")
 _WRONG = ("SRPT, a quarter left", "SRPT")
+_CAPPED = ("apparent cost, capped",)
 _GANG = ("gangs by work", "gangs by time")
 _GANG_DUE = (*_GANG, "gangs by cost")
 
@@ -129,16 +132,24 @@ WORLDS: list[tuple[str, str, tuple[str, ...], dict[str, Any]]] = [
     ("weights, tight", "sum:tardiness", _DUE, {"due": (0.5, 0.0), "weights": True}),
 ]
 """Row, objective, rivals, arguments."""
+HELD: list[tuple[str, str, tuple[str, ...], dict[str, Any]]] = [
+    ("steep, P = 1 s", "sum:sla", ("steps in reach",), {"steps": (3, 2.0, 4.0), "period": 1.0}),
+    ("steep, P = 4 s", "sum:sla", ("steps in reach",), {"steps": (3, 2.0, 4.0), "period": 4.0}),
+    ("tight, P = 0.25 s", "sum:tardiness", _CAPPED, {"due": (0.5, 0.0), "period": 0.25}),
+    ("tight, P = 1 s", "sum:tardiness", _CAPPED, {"due": (0.5, 0.0), "period": 1.0}),
+    ("loose, P = 1 s", "sum:tardiness", _CAPPED, {"due": (2.0, 0.0), "period": 1.0}),
+]
+"""The same, for loops that decide once a period."""
 
 
 @section(
     "events",
-    "Jobs come one after the other (`event_stream`), and the loop decides whenever a job comes or ends. The "
-    "figures are means over the jobs, or the largest value, of what the objective counts, times "
-    "weight. Widths are maxima of slots. Ours is FLEX",
+    "Jobs come one after the other (`event_stream`), and the loop decides whenever a job comes or ends; in "
+    "rows with P, it decides every P seconds. The figures are means over the jobs, or the largest value, of "
+    "what the objective counts, times weight. Widths are maxima of slots. Ours is FLEX",
 )
 def events_rows(quick: bool) -> Iterator[Row]:
-    for label, objective, names, world in WORLDS:
+    for label, objective, names, world in (*WORLDS, *HELD):
         yield Row(
             f"{objective}, {label}",
             lambda rule, seed, objective=objective, world=world: play(objective, world, rule, seed),

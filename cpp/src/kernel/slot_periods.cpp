@@ -74,6 +74,43 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup) 
   }
 }
 
+void reach_jumps(const Problem& problem, const Penalties& penalties, double period,
+                 std::span<const Index> order, std::span<double> high) {
+  if (penalties.linear()) return;
+  const auto jump = [&](std::size_t r) {
+    return penalties.line(r, penalties.at()[r]) - penalties.line(r - 1, penalties.at()[r]);
+  };
+  const auto time = [&](std::size_t r) {
+    return penalties.at()[r] + tolerance(penalties.at()[r]) - problem.now;
+  };
+  double free = problem.slots - sum_of(problem.low), price = 0.0;
+  for (const Index j : order) {
+    if (!(problem.work[j] > 0.0)) continue;
+    free -= high[j] - problem.low[j];
+    if (free >= 0.0) continue;
+    for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
+      if (time(r) * problem.high[j] >= problem.work[j]) price += jump(r);
+    }
+    price /= slot_periods(problem.work[j], period);
+    break;
+  }
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (!(problem.work[j] > 0.0)) continue;
+    const double whole = high[j];
+    double saved = 0.0, gain = 0.0;
+    for (std::size_t r = penalties.offset()[j + 1]; r-- > penalties.offset()[j] + 1;) {
+      if (time(r) >= period || !(jump(r) > 0.0)) continue;
+      const double need = std::ceil(problem.work[j] / time(r) * (1.0 - kCount));
+      if (!(time(r) > 0.0) || need > problem.high[j]) break;
+      saved += jump(r);
+      const double net = saved - price * (need - whole);
+      if (net < gain) continue;
+      high[j] = std::max(whole, need);
+      gain = net;
+    }
+  }
+}
+
 // Sets given_: whether a job ends in the period, and earlier with one more slot; and scale_: its
 // work times its value of ending a second earlier.
 void LeftOverSlots::mark(const PeriodicJobs& jobs, std::span<const double> slots) {

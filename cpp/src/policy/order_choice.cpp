@@ -65,7 +65,11 @@ double OrderChoice::rate(const Penalties& penalties, std::size_t j, double patie
     const double at = penalties.at()[r], slack = at + tolerance(at) - problem_->now - alone_[j];
     const double jump = penalties.line(r, at) - penalties.line(r - 1, at);
     const double near = std::exp(-std::max(slack, 0.0) / patience);
-    if (slack >= 0.0) sum += jump / patience * near;
+    if (slack >= 0.0) {
+      sum += jump / patience * near;
+    } else if (doubt_ > 0.0 && jump > 0.0) {
+      sum += jump / patience * std::exp(slack / (doubt_ * alone_[j]));
+    }
     sum += (penalties.slope()[r] - penalties.slope()[r - 1]) * near;
   }
   return sum;
@@ -93,9 +97,10 @@ double OrderChoice::uncertain(const Penalties& penalties, std::size_t j, double 
   double sum = penalties.line(first, end);
   for (std::size_t r = first + 1; r < penalties.offset()[j + 1]; ++r) {
     const double at = penalties.at()[r], z = (end - at) / spread_;
+    const double vague = (end - at) / (spread_ + doubt_ * alone_[j]);
     const double jump = penalties.line(r, at) - penalties.line(r - 1, at);
     const double bend = penalties.slope()[r] - penalties.slope()[r - 1];
-    if (jump != 0.0) sum += jump / (1.0 + std::exp(-z));
+    if (jump != 0.0) sum += jump / (1.0 + std::exp(-vague));
     if (bend != 0.0) sum += bend * spread_ * (z > 30.0 ? z : std::log1p(std::exp(z)));
   }
   return sum;
@@ -153,8 +158,9 @@ void OrderChoice::consider_area(const Penalties& penalties) {
 
 // Tries all orders and writes the best; returns its name.
 const char* OrderChoice::run(const Problem& problem, const Penalties& penalties, double spread,
-                             std::span<Index> order, double coming) {
+                             std::span<Index> order, double coming, double doubt) {
   const std::size_t n = problem.size();
+  doubt_ = doubt;
   study(problem, penalties, spread);
   behind_ = 0.0;
   if (problem.gang && penalties.linear() && all_ > 0.0) {

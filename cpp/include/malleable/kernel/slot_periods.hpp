@@ -7,14 +7,20 @@
 // q)). The slots left over go, one by one, to the job that gains most: v w / (a (a + 1)) by one
 // more than a slots, where v is the value of ending a second earlier. Only jobs that end within the
 // period gain anything; all others are at their maxima. If the speed-up is below linear, q is the
-// fewest slots that do w within P. Caps: O(J) for J jobs. Left-over slots: O(J) expected (kernel
-// unit_selection), and a factor of the logarithm of the slots if a speed-up is below linear.
+// fewest slots that do w within P. A job whose penalty jumps
+// within the period, d seconds from now, pays less on ceil(w / d) slots. Its cap is the number of
+// slots with the largest saving less the price of the slots beyond q. The price is what the first
+// job in the order for which no slots are left loses by it: its jumps that can still be avoided,
+// over its q; 0 if all jobs get q. Caps: O(J) for J jobs. Left-over
+// slots: O(J) expected (kernel unit_selection), and a factor of the logarithm of the slots if a
+// speed-up is below linear.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "malleable/kernel/unit_selection.hpp"
+#include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/scratch.hpp"
 #include "malleable/model/speedups.hpp"
@@ -35,6 +41,11 @@ double cap_at_period(double work, double period, double low, double high);
 
 // Cuts the maxima of an instance to whole slot-periods. Jobs without work keep theirs.
 void cap_at_period(Problem& problem, double period, const SpeedupView& speedup = {});
+
+// Raises caps `high` (whole slot-periods, linear speed-ups) to slots that reach jumps of penalties
+// within the period, if these are worth their price. O(J + rows of the penalties).
+void reach_jumps(const Problem& problem, const Penalties& penalties, double period,
+                 std::span<const Index> order, std::span<double> high);
 
 // Jobs that share slots for one period.
 struct PeriodicJobs {

@@ -6,7 +6,9 @@
 // Jobs that come later will push ends back, by more or less. So a schedule is priced as if each end
 // C were uncertain by `spread`: a jump of the penalty by J at d costs J / (1 + exp((d - C) /
 // spread)), a bend of its slope by B costs B spread log(1 + exp((C - d) / spread)). Among schedules
-// that cost the same today this prefers the one that keeps more slack.
+// that cost the same today this prefers the one that keeps more slack. If sizes err (`doubt`, the
+// spread of log(work / estimate)), this part of the job's time alone counts as further spread at
+// jumps, and jumps that are out of reach by so much still count.
 //
 // Orders: work over the rate at which a job loses soon, for several patiences (spans of time that
 // count as soon: apparent cost; steps count together), each with and without `catch up`: the work W
@@ -41,13 +43,13 @@ class OrderChoice {
   // Fills `order` with the best order, and returns its name. Penalties must be finite, and lines
   // with jumps. `coming`: the mean number of jobs that come later.
   const char* run(const Problem& problem, const Penalties& penalties, double spread,
-                  std::span<Index> order, double coming = 0.0);
+                  std::span<Index> order, double coming = 0.0, double doubt = 0.0);
 
  private:
   // Computes what all orders need.
   void study(const Problem& problem, const Penalties& penalties, double spread);
   void make_keys(const Penalties& penalties, double patience, double beside, double width_power);
-  // The rate at which the job loses soon: slopes, and steps in reach (`patience`).
+  // The rate at which the job loses soon: slopes, and jumps in reach (`patience`).
   double rate(const Penalties& penalties, std::size_t j, double patience) const;
   // The mean penalty if the end is uncertain by spread_.
   double uncertain(const Penalties& penalties, std::size_t j, double end) const;
@@ -63,6 +65,7 @@ class OrderChoice {
   const Problem* problem_ = nullptr;
   // [s] time of all work, and of the median job, on all slots
   double all_ = 0.0, median_ = 0.0, spread_ = 0.0;
+  double doubt_ = 0.0;
   double width_power_ = 0.0;    // largest power for gangs
   double behind_ = 0.0;         // what jobs that come pay each second for a unit of work left
   double least_ = 0.0;          // cost of the best order

@@ -1,12 +1,12 @@
-// What an epoch learns from a loop that holds its decisions for a period.
+// What an epoch learns from its loop.
 //
 // Load: arriving work, rounded up to whole slot-periods (one slot for one period), over time; the
 // last 500 arrivals count most. Beyond 1 no rule is stable. The penalties of jobs a second are
 // averaged with their work as weight, so that many small jobs, which hardly wait, count little.
 //
-// Errors of sizes: a job that ends within a period has done between what it did before and that
-// and the period's slots. The spread of log(work / estimate) is found by the likelihood of these
-// intervals for a few spreads; the last 200 jobs count most. O(1) a job.
+// Errors of sizes: a job that ends between two decisions has done between what it did before and
+// that and the work of its slots until then. The spread of log(work / estimate) is found by the
+// likelihood of these intervals for a few spreads; the last 200 jobs count most. O(1) a job.
 #pragma once
 
 #include <algorithm>
@@ -57,16 +57,21 @@ class PeriodHistory {
   }
   // The expected spread of log(work / estimate). O(1).
   double spread() const {
-    double sum = 0.0, total = 0.0;
-    std::array<double, kSpreads.size()> belief = likelihood_;
-    for (std::size_t k = 0; k < kSpreads.size(); ++k) belief[k] -= kSmallSpread * kSpreads[k];
+    const auto belief = beliefs();
     const double highest = *std::ranges::max_element(belief);
+    double sum = 0.0, total = 0.0;
     for (std::size_t k = 0; k < kSpreads.size(); ++k) {
       const double odds = std::exp(belief[k] - highest);
       sum += odds * kSpreads[k];
       total += odds;
     }
     return sum / total;
+  }
+  // The likeliest one; 0: sizes are right.
+  double likeliest_spread() const {
+    const auto belief = beliefs();
+    const auto best = std::ranges::max_element(belief) - belief.begin();
+    return best == 0 ? 0.0 : kSpreads[static_cast<std::size_t>(best)];
   }
 
   void state(State& s) { s(arrivals_, work_, seconds_, size_, worth_, likelihood_); }
@@ -80,6 +85,12 @@ class PeriodHistory {
   // Chance of a job whose size is unrelated to its estimate.
   static constexpr double kStray = 1e-6;
   static constexpr std::array<double, 6> kSpreads{0.05, 0.25, 0.5, 0.75, 1.0, 1.5};
+
+  std::array<double, kSpreads.size()> beliefs() const {  // logarithms, by spread
+    std::array<double, kSpreads.size()> belief = likelihood_;
+    for (std::size_t k = 0; k < kSpreads.size(); ++k) belief[k] -= kSmallSpread * kSpreads[k];
+    return belief;
+  }
 
   double arrivals_ = 0.0, work_ = 0.0, seconds_ = 0.0;  // recent arrivals, their work, and the time
   // of recent arrivals: sums of sizes, and of values times sizes

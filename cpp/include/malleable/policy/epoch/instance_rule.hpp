@@ -86,7 +86,7 @@ class InstanceRule {
       order = planned_->order;
     } else if (at.tries_orders()) {
       const double spread = at.options.stable ? kTaskSpread : kSpread;
-      choice_.run(of.problem, of.penalties, spread, order, at.coming.expected());
+      choice_.run(of.problem, of.penalties, spread, order, at.coming.expected(), at.doubt);
     } else if (levelled(at)) {
       of.share.resize(order.size());
       flex_.level_shares(of.problem, of.penalties, order, of.share);

@@ -7,8 +7,8 @@
 // are right. In all other cases the rule without a period decides, with maxima cut to whole
 // slot-periods, an order that looks ahead in whole slot-periods, and the slots left over for jobs
 // that end sooner by them (kernel/slot_periods.hpp). O(J) for J jobs beside that. Sums of tardiness
-// go by keys, apparent cost: work over the rate at which the penalty rises, postponed while the
-// latest start is ahead.
+// of many jobs, or if sizes err, go by keys, apparent cost: work over the rate at which the penalty
+// rises, postponed while the latest start is ahead.
 //
 // The work left of a job that outlives its estimate is a part of the work it has done; with equal
 // shares, its expectation under a log-normal error with the spread seen so far (period_history).
@@ -46,19 +46,24 @@ class Periodic {
 
   // A job ends, which shows the error of its estimate.
   void finish(const Scene& at, std::size_t row) {
-    if (!(at.period > 0.0) || at.grants[row] == 0) return;
+    const bool asks = at.period > 0.0 || (at.tries_orders() && !at.options.stable);
+    if (!asks || at.grants[row] == 0) return;
     const JobTable& jobs = at.jobs;
     // Callers may have updated the work left before or after the work since the last decision.
     const double done = at.done(row);
     const double estimate =
         std::max(jobs.size[row], jobs.ran_out(row) ? 0.0 : done + jobs.work[row]);
-    const double more = at.period * jobs.rate(row, static_cast<double>(at.grants[row]));
-    history_.finish(estimate, done, done + more);
+    ended_.push_back({estimate, done, jobs.rate(row, static_cast<double>(at.grants[row]))});
   }
 
-  // Time passes until a decision at `now`, during which jobs may have come.
-  void pass(const Scene& at, double now) {
+  // Time passes until a decision at `now`, during which jobs may have come and ended.
+  void pass(Scene& at, double now) {
     if (at.period > 0.0 && now > at.now) history_.pass(now - at.now);
+    for (const Ended& job : ended_) {
+      history_.finish(job.estimate, job.done, job.done + job.rate * (now - at.now));
+    }
+    ended_.clear();
+    at.doubt = at.options.stable ? 0.0 : history_.likeliest_spread();
   }
 
   void decide(Scene& at, InstanceRule& by) {
@@ -127,9 +132,15 @@ class Periodic {
   bool overloaded(const Scene& at) const {
     return at.period > 0.0 && history_.overloaded(at.capacity());
   }
-  void state(State& s) { s(history_); }
+  void state(State& s) { s(history_, ended_); }
 
  private:
+  // A job that ended after the last decision: its estimate, the work done by then, its rate.
+  struct Ended {
+    double estimate, done, rate;
+    void state(State& s) { s(estimate, done, rate); }
+  };
+
   // Spreads of sizes (the deviation of the logarithm of work over estimate): from kMuch an order by
   // sizes is worse than equal shares, from kSome deadlines cannot be tested, and below kLittle
   // estimates count as exact.
@@ -209,10 +220,10 @@ class Periodic {
                 share);
   }
 
-  // Sums of tardiness if not all deadlines can be met.
+  // Sums of tardiness if not all deadlines can be met, for many jobs or uncertain sizes.
   bool goes_by_cost(const Scene& at) const {
     return plain(at) && at.sums() && !at.options.effort && !(at.options.hysteresis > 0.0) &&
-           at.jobs.all(Kind::kTardiness);
+           at.jobs.all(Kind::kTardiness) && !(at.tries_orders() && history_.spread() <= kSome);
   }
 
   // Whether some job is late in any schedule, or sizes are too uncertain to tell.
@@ -292,6 +303,9 @@ class Periodic {
       }
       by.make_order(at);
       of.problem.work.assign(left_.begin(), left_.end());
+      if (at.flex()) {
+        reach_jumps(of.problem, of.penalties, at.period, by.order, of.with_work.high);
+      }
       by.share_in_order(of.with_work);
     }
     left_over_.hand_out(of.problem, at.period, values(at), of.share,
@@ -299,6 +313,7 @@ class Periodic {
   }
 
   PeriodHistory history_;
+  std::vector<Ended> ended_;
   PeriodPrices prices_;
   PeriodLevels levels_;
   LeftOverSlots left_over_;

@@ -51,6 +51,7 @@ struct Scene {
   JobTable jobs;
   Grants grants;
   ComingJobs coming;    // how many jobs come later
+  double doubt = 0.0;   // the spread of log(work / estimate) that ended jobs show
   bool starts = false;  // some jobs have a start condition
   bool alone = false;   // no jobs come later
   // Properties of the policy.
@@ -99,7 +100,7 @@ struct Scene {
                                        : std::span<const double>();
   }
 
-  void state(State& s) { s(options, slots, now, period, jobs, grants, coming); }
+  void state(State& s) { s(options, slots, now, period, jobs, grants, coming, doubt); }
 };
 
 }  // namespace malleable
