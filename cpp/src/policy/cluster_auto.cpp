@@ -69,6 +69,10 @@ class ClusterAuto final : public ClusterPolicy {
     if (!by_flow_) jobs_->user_changed(state, job, before);
   }
 
+  void counts_changed(const ClusterState& state, Index job, int pool) override {
+    if (!by_flow_) jobs_->counts_changed(state, job, pool);
+  }
+
   void decide(const ClusterState& state, int pool, Answer& answer) override {
     if (pool != 0) {  // generic slots have no reduce pool
       if (!by_flow_) jobs_->decide(state, pool, answer);

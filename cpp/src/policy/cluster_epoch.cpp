@@ -46,7 +46,7 @@ double due_in(const ClusterState& state, Index job, int pool) {
 }
 
 // Whether the penalties of all jobs are of such kinds.
-bool all_kinds(const ClusterJobsView& jobs, Kind usual, bool (*such)(Kind)) {
+bool all_kinds(const ClusterJobsView& jobs, Kind usual, auto such) {
   if (jobs.kind.empty()) return such(usual);
   return std::ranges::all_of(jobs.kind,
                              [&](std::uint8_t kind) { return such(static_cast<Kind>(kind)); });
@@ -152,9 +152,15 @@ class Epochs final : public ClusterEpoch {
       if (id == kNoId) continue;
       Share& share = pools_[pool].shares[before];
       share.epoch.remove({&id, 1});
+      erase_row(share, pool, job);
       share.changed = true;
       id = kNoId;
     }
+  }
+
+  // Maps look at the reduces that come after them.
+  void counts_changed(const ClusterState&, Index job, int pool) override {
+    for (int of = 0; of <= pool; ++of) note_moved(job, of);
   }
 
   void keep(const ClusterState&, State& s) override { s(pools_, coming_); }
@@ -168,6 +174,8 @@ class Epochs final : public ClusterEpoch {
       const std::span<const Index> own(changed_.data() + first, last - first);
       update(state, pool, shares[user], own, answer);
     }
+    pools_[pool].set &= by_urgency_;
+    if (by_urgency_) set_rows(state, pool);
     usable_.clear();
     started_.clear();
     for (const Share& share : shares) {
@@ -194,22 +202,28 @@ class Epochs final : public ClusterEpoch {
   struct Share {  // of a user, or of all users
     Epoch epoch;
     std::vector<Index> job;  // by id
+    ClusterUrgency urgency = {};
     bool changed = false;
     std::int64_t before = -1;  // slots at the last decision
 
     Index job_of(std::int64_t id) const { return job[static_cast<std::size_t>(id)]; }
-    void state(State& s) { s(epoch, job, changed, before); }
+    void state(State& s) { s(epoch, job, urgency, changed, before); }
   };
   // A job as its epoch knows it, in a pool.
   struct EpochJob {
     std::int64_t id = kNoId;
-    std::int64_t most = 0;  // slots that it could use
-    double part = 0.0;      // if slots are shared by size: its approximate part of them
-    bool keeps = false;     // its slots, because a change costs more than it gains
-    double turn = 0.0;      // by urgency: its place among the jobs with waiting tasks; 0: none
+    std::int64_t most = 0;           // slots that it could use
+    double part = 0.0;               // if slots are shared by size: its approximate part of them
+    bool keeps = false;              // its slots, because a change costs more than it gains
     RestartSlots::Worth worth = {};  // if slots need a restart
+    // By urgency: its place among the jobs with waiting tasks, 0: none; its minimum; its row in its
+    // share's urgency, and whether that is to be set again.
+    double turn = 0.0;
+    std::int64_t low = 0;
+    Index row = kNone;
+    bool moved = false;
 
-    void state(State& s) { s(id, most, part, keeps, turn, worth); }
+    void state(State& s) { s(id, most, part, keeps, worth, turn, low, row, moved); }
   };
   struct Pool {
     std::vector<Share> shares;  // by user
@@ -217,10 +231,13 @@ class Epochs final : public ClusterEpoch {
     std::vector<Index> asked;  // by program, who shows what its tasks take
     bool few = true;           // no more jobs than slots, at the last decision
     bool is_new = true;        // there was no decision yet
+    // By urgency: whether all rows are there, and the jobs whose rows are to be set again.
+    bool set = false;
+    std::vector<Index> moved = {};
 
     void state(State& s) {
       for (Share& share : shares) s(share);
-      s(jobs, asked, few, is_new);
+      s(jobs, asked, few, is_new, set, moved);
     }
   };
   struct Row {  // of a job in the order of sizes; s of its tasks do s^p
@@ -232,14 +249,15 @@ class Epochs final : public ClusterEpoch {
   // Smith's ratios do not depend on time.
   void note_kinds(const ClusterState& state) {
     const EpochOptions& options = how_.epoch;
-    const auto all = [&](bool (*such)(Kind)) { return all_kinds(state.jobs, options.kind, such); };
+    const auto all = [&](auto such) { return all_kinds(state.jobs, options.kind, such); };
     const bool sums = options.aggregate == Aggregate::kSum && !options.effort.has_value();
     const bool steady = all([](Kind kind) { return info(kind).steady; });
     time_matters_ = (promises_.depends_on_time && !(sums && steady)) || starts_;
     const bool may_order = may_share_ && !starts_ && !restarts_.any();
     can_share_ = may_order && !time_matters_;
-    by_urgency_ = may_order && time_matters_ && !options.effort && options.hysteresis == 0.0 &&
-                  all(sums ? ClusterUrgency::knows_in_sum : ClusterUrgency::knows_in_maximum);
+    const auto known = [&](Kind kind) { return ClusterUrgency::knows(sums, kind); };
+    by_urgency_ =
+        may_order && time_matters_ && !options.effort && options.hysteresis == 0.0 && all(known);
     // Jobs that wait to start need expected ends, and what a change gains depends on the work left.
     if (starts_ || restarts_.any()) sizeless_ = false;
   }
@@ -355,12 +373,14 @@ class Epochs final : public ClusterEpoch {
       const std::int64_t id = own.id;
       if (demand.most == 0) {
         if (id != kNoId) gone_.push_back(id);
+        erase_row(share, pool, job);
         own = {};
         answer.set(job, 0.0);
         continue;
       }
       own.most = demand.most;
-      const std::int64_t low = least(demand, state, job, pool);
+      const std::int64_t low = own.low = least(demand, state, job, pool);
+      note_moved(job, pool);
       count_restarts(state, job, pool, answer.get(job), low, demand);
       // Tasks that take no time count as a little work, because they must be started, too. Work
       // learnt from stragglers on slow nodes may exceed the allowed range.
@@ -456,39 +476,49 @@ class Epochs final : public ClusterEpoch {
     }
   }
 
+  void note_moved(Index job, int pool) {
+    if (!by_urgency_ || std::exchange(pools_[pool].jobs[job].moved, true)) return;
+    pools_[pool].moved.push_back(job);
+  }
+
+  void erase_row(Share& share, int pool, Index job) {
+    const Index row = std::exchange(pools_[pool].jobs[job].row, kNone);
+    const Index other = share.urgency.erase(row);
+    if (other != kNone) pools_[pool].jobs[other].row = row;
+  }
+
+  // Sets the rows of jobs that changed since the last decision.
+  void set_rows(const ClusterState& state, int pool) {
+    Pool& own = pools_[pool];
+    for (const Index job : own.set ? state.changed[1] : state.present) note_moved(job, pool);
+    own.set = true;
+    for (const Index job : own.moved) {
+      EpochJob& moved = own.jobs[job];
+      moved.moved = false;
+      if (moved.id == kNoId) continue;
+      ClusterUrgency& urgency = own.shares[share_of(state, job)].urgency;
+      moved.row = urgency.set(moved.row, state, pool, job, moved.low, how_.epoch.kind);
+    }
+    own.moved.clear();
+  }
+
   // The most urgent jobs get most (policy/cluster_urgency). Minima come first, and jobs whose tasks
   // all run keep their slots. So many jobs take turns that others need no order until the next
   // decision.
-  void give_by_urgency(const ClusterState& state, int pool, const Share& share, std::int64_t slots,
+  void give_by_urgency(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                        Answer& answer) {
-    const auto set = [&](Index job, double turn, std::int64_t given) {
-      answer.set(job, static_cast<double>(given));
-      if (std::exchange(pools_[pool].jobs[job].turn, turn) != turn) answer.reorder(job);
+    const auto set = [&](const ClusterUrgency::Row& row, std::int64_t given) {
+      answer.set(row.job, static_cast<double>(given));
+      double& turn = pools_[pool].jobs[row.job].turn;
+      if (std::exchange(turn, row.turn) != row.turn) answer.reorder(row.job);
     };
-    const JobTable& jobs = share.epoch.jobs();
-    urgency_.clear();
-    for (std::size_t row = 0; row < jobs.rows(); ++row) {
-      const Index job = share.job_of(jobs.id[row]);
-      const ClusterState::Demand demand = state.demand(job, pool);
-      const bool waits = demand.most > demand.running;
-      urgency_.count(demand.work);
-      const std::int64_t low = waits ? jobs.min_slots[row] : demand.most;
-      slots -= low;
-      if (waits) {
-        urgency_.add(state, pool, job, low, demand.most);
-      } else {
-        set(job, 0.0, low);
-      }
-    }
-    const auto first = static_cast<std::size_t>(state.slots[pool]);
-    std::size_t turn = 0;
-    for (const auto& row :
-         urgency_.sort(state, pool, how_.epoch.aggregate, how_.epoch.kind, first)) {
-      ++turn;
+    slots -= share.urgency.decide(state, pool, how_.epoch.aggregate, state.slots[pool]);
+    share.urgency.each_other([&](const auto& row) { set(row, row.low); });
+    share.urgency.each_first([&](const auto& row) {
       const auto more = std::clamp<std::int64_t>(slots, 0, row.most - row.low);
       slots -= more;
-      set(row.job, turn <= first ? static_cast<double>(turn) : 0.0, row.low + more);
-    }
+      set(row, row.low + more);
+    });
   }
 
   // Decides about the slots of a share, and writes the targets.
@@ -497,6 +527,7 @@ class Epochs final : public ClusterEpoch {
     const JobTable& jobs = epoch.jobs();
     if (slots == 0 && !sizeless_) {
       for (const std::int64_t id : jobs.id) answer.set(share.job_of(id), 0.0);
+      share.urgency.unsettle();
       return;
     }
     const auto is_wide = [](std::int64_t most) { return most > 1; };
@@ -544,7 +575,6 @@ class Epochs final : public ClusterEpoch {
   RestartSlots restarts_;
   PowerShares by_size_;
   ComingLoad coming_;
-  ClusterUrgency urgency_;
   UserShares between_;
   // Workspace: changed jobs; of one share's epoch: changed, gone and new jobs, and jobs by size.
   std::vector<Index> changed_, sorted_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/kernel/linear_level.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -10,15 +11,14 @@ namespace {
 
 constexpr double kPatience = 2.0;  // mean times of a job on all slots
 
-// What a job loses soon.
+// What a job loses soon by steps.
 class Loss {
  public:
   Loss(double now, double patience) : now_(now), patience_(patience) {}
-  // The penalty jumps, or rises faster by a slope, for starts after `latest`.
+  // The penalty jumps for starts after `latest`.
   void jump(double latest, double cost) {
     if (latest + tolerance(latest) >= now_) add(std::max(latest - now_, 0.0), cost / patience_);
   }
-  void bend(double latest, double slope) { add(std::max(latest - now_, 0.0), slope); }
   bool any() const { return rate_ > 0.0; }
   // The logarithm of `work` over the loss per second.
   double ratio(double work) const { return std::log(work / rate_) + first_ / patience_; }
@@ -42,14 +42,12 @@ class Loss {
 
 }  // namespace
 
-void ClusterUrgency::add(const ClusterState& state, int pool, Index job, std::int64_t low,
-                         std::int64_t most) {
+void ClusterUrgency::count_tasks(const ClusterState& state, int pool, Row& row) {
   const auto slots_of = [&](int of) {
     return static_cast<double>(std::max<std::int64_t>(state.slots[of], 1));
   };
-  Waiting row{job, state.rank[job], low, most, 0.0, 0.0, false, 0.0};
   for (const Phase p : {kMap, kReduce}) {
-    const PhaseState& s = state.phase(job, p);
+    const PhaseState& s = state.phase(row.job, p);
     const int own = state.cluster.generic ? 0 : p;
     if (own < pool || s.waiting == 0) continue;  // its reduces start after its maps
     const auto tasks = static_cast<double>(s.waiting);
@@ -57,37 +55,79 @@ void ClusterUrgency::add(const ClusterState& state, int pool, Index job, std::in
     if (own == pool && s.ready) row.work += state.held(s.estimate * tasks, s.estimate);
   }
   row.work = std::max(row.work / slots_of(pool), kTiny);
-  waiting_.push_back(row);
 }
 
-void ClusterUrgency::place(const ClusterState& state, Kind usual, double patience, Waiting& row) {
-  const Kind kind = state.jobs.kind_of(row.job, usual);
-  const double weight = state.jobs.weight_of(row.job);
-  const double due = state.jobs.deadline_of(row.job) - row.tail;
-  Loss loss(state.now, patience);
-  if (info(kind).uses_sla) {
-    const auto [time, penalty] = state.jobs.steps_of(row.job);
-    double paid = 0.0;
-    for (std::size_t k = 0; k < time.size(); paid = penalty[k++]) {
-      loss.jump(time[k] - row.tail, weight * (penalty[k] - paid));
-    }
-  } else if (kind == Kind::kTardy) {
-    loss.jump(due, weight);
-  } else if (kind == Kind::kTardiness) {
-    loss.bend(due, weight);
-  } else {
-    const double size = info(kind).per_size ? std::max(state.size[row.job], kTiny) : 1.0;
-    loss.bend(state.now, weight / size);
+Index ClusterUrgency::set(Index at, const ClusterState& state, int pool, Index job,
+                          std::int64_t low, Kind usual) {
+  const ClusterState::Demand demand = state.demand(job, pool);
+  if (at == kNone) {
+    at = static_cast<Index>(rows_.size());
+    rows_.emplace_back();
   }
-  row.lost = !loss.any();
-  row.key = row.lost ? row.work / weight : loss.ratio(row.work);
+  Row& row = rows_[at] = {};
+  row.job = job;
+  row.rank = state.rank[job];
+  row.kind = state.jobs.kind_of(job, usual);
+  row.waits = demand.most > demand.running;
+  row.low = row.waits ? low : demand.most;
+  row.most = demand.most;
+  row.left = demand.work;
+  if (!row.waits) return at;
+  count_tasks(state, pool, row);
+  double rate = state.jobs.weight_of(job);
+  row.latest = -kInfinity;
+  row.reach = kInfinity;
+  const bool jumps = row.kind == Kind::kTardy;
+  if (jumps || row.kind == Kind::kTardiness) {
+    row.latest = state.jobs.deadline_of(job) - row.tail;
+    if (jumps) row.reach = row.latest + tolerance(row.latest);
+  } else if (info(row.kind).per_size) {
+    rate /= std::max(state.size[job], kTiny);
+  }
+  row.smith = std::log(row.work / rate);
+  if (!(rate > 0.0) || row.latest == kInfinity) row.reach = -kInfinity;
+  return at;
+}
+
+Index ClusterUrgency::erase(Index row) {
+  if (row == kNone) return kNone;
+  rows_[row] = rows_.back();
+  rows_.pop_back();
+  return row < rows_.size() ? rows_[row].job : kNone;
+}
+
+double ClusterUrgency::place_by_steps(const ClusterState& state, double patience, const Row& row) {
+  Loss loss(state.now, patience);
+  const auto [time, penalty] = state.jobs.steps_of(row.job);
+  const double weight = state.jobs.weight_of(row.job);
+  double paid = 0.0;
+  for (std::size_t k = 0; k < time.size(); paid = penalty[k++]) {
+    loss.jump(time[k] - row.tail, weight * (penalty[k] - paid));
+  }
+  return loss.any() ? loss.ratio(row.work) : kInfinity;
+}
+
+void ClusterUrgency::place(const ClusterState& state) {
+  const double mean = work_sum_ / static_cast<double>(std::max<std::int64_t>(waiting_, 1));
+  const double patience = std::max(kPatience * mean, kTiny), soon = std::log(patience);
+  for (std::size_t k = 0; k < rows_.size(); ++k) {
+    const Row& row = rows_[k];
+    if (info(row.kind).uses_sla) {
+      key_[k] = place_by_steps(state, patience, row);
+      continue;
+    }
+    const double fixed = row.kind == Kind::kTardy ? row.smith + soon : row.smith;
+    const double key = fixed + std::max(row.latest - state.now, 0.0) / patience;
+    key_[k] = row.reach < state.now ? kInfinity : key;
+  }
 }
 
 void ClusterUrgency::place_by_level(const ClusterState& state, int pool) {
   const auto slots = static_cast<double>(std::max<std::int64_t>(state.slots[pool], 1));
   for (auto* column : {&work_, &low_, &most_, &since_, &weight_}) column->clear();
-  double held = all_work_;
-  for (const Waiting& row : waiting_) {
+  double held = left_sum_;
+  for (const Row& row : rows_) {
+    if (!row.waits) continue;
     work_.push_back(row.work * slots);
     low_.push_back(0.0);
     most_.push_back(static_cast<double>(row.most));
@@ -98,26 +138,65 @@ void ClusterUrgency::place_by_level(const ClusterState& state, int pool) {
   const double free = state.now + std::max(held, 0.0) / slots;
   const LinearLevel::Jobs jobs{work_, low_, most_, since_, weight_};
   const double level = LinearLevel().find(jobs, slots, free, 0.0).value_or(0.0);
-  for (std::size_t k = 0; k < waiting_.size(); ++k) {
-    waiting_[k].key = since_[k] + level / weight_[k] - waiting_[k].tail;
+  for (std::size_t k = 0, w = 0; k < rows_.size(); ++k) {
+    if (!rows_[k].waits) continue;
+    key_[k] = since_[w] + level / weight_[w] - rows_[k].tail;
+    ++w;
   }
 }
 
-std::span<const ClusterUrgency::Waiting> ClusterUrgency::sort(const ClusterState& state, int pool,
-                                                              Aggregate aggregate, Kind usual,
-                                                              std::size_t first) {
+double ClusterUrgency::limit(std::size_t first) {
+  constexpr std::size_t kSample = 256;
+  const std::size_t n = key_.size(), place = first * kSample / n + kSample / 8;
+  if (place >= kSample) return kInfinity;
+  sample_.clear();
+  for (std::size_t k = 0; k < kSample; ++k) sample_.push_back(key_[k * n / kSample]);
+  const auto found = sample_.begin() + static_cast<std::ptrdiff_t>(place);
+  std::nth_element(sample_.begin(), found, sample_.end());
+  return *found;
+}
+
+std::int64_t ClusterUrgency::decide(const ClusterState& state, int pool, Aggregate aggregate,
+                                    std::int64_t most) {
+  std::int64_t least = 0;
+  waiting_ = 0;
+  work_sum_ = left_sum_ = 0.0;
+  others_.clear();
+  for (std::size_t k = 0; k < rows_.size(); ++k) {
+    Row& row = rows_[k];
+    least += row.low;
+    waiting_ += row.waits ? 1 : 0;
+    work_sum_ += row.work;
+    left_sum_ += row.left;
+    if (row.turn == 0.0) continue;
+    row.turn = 0.0;
+    others_.push_back(static_cast<Index>(k));
+  }
+  key_.resize(rows_.size());
   if (aggregate == Aggregate::kMax) {
     place_by_level(state, pool);
   } else {
-    double all = 0.0;
-    for (const Waiting& row : waiting_) all += row.work;
-    const double mean = all / static_cast<double>(std::max<std::size_t>(waiting_.size(), 1));
-    for (Waiting& row : waiting_) place(state, usual, std::max(kPatience * mean, kTiny), row);
+    place(state);
   }
-  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(first, waiting_.size()));
-  std::nth_element(waiting_.begin(), end, waiting_.end());
-  std::sort(waiting_.begin(), end);
-  return waiting_;
+  const auto first = static_cast<std::size_t>(std::min(most, waiting_));
+  const auto collect = [&](double highest) {
+    turns_.clear();
+    for (std::size_t k = 0; k < rows_.size(); ++k) {
+      const Row& row = rows_[k];
+      if (key_[k] <= highest && row.waits) {
+        turns_.push_back({key_[k], row.smith, row.rank, static_cast<Index>(k)});
+      }
+    }
+  };
+  collect(first > 0 ? limit(first) : kInfinity);
+  if (turns_.size() < first) collect(kInfinity);
+  const auto end = turns_.begin() + static_cast<std::ptrdiff_t>(first);
+  std::nth_element(turns_.begin(), end, turns_.end());
+  turns_.resize(first);
+  std::sort(turns_.begin(), turns_.end());
+  double turn = 0.0;
+  for (const Turn& next : turns_) rows_[next.row].turn = ++turn;
+  return least;
 }
 
 }  // namespace malleable

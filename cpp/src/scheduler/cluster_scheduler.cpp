@@ -213,6 +213,7 @@ void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int6
   running_[pool] += running;
   const std::size_t user = state_.jobs.user_of(job);
   state_.user_running[user] += running;
+  if (in_order_) policy_->counts_changed(state_, job, pool);
   if (!s.ready) return;
   ready_[pool] += waiting;
   user_ready_[user] += waiting;

@@ -91,6 +91,7 @@ void ClusterScheduler::expect_again() {
       }
       expect(job, p);
       if (state_.phases[row].ready) mark(job, p);
+      if (in_order_) policy_->counts_changed(state_, job, pool_of(p));
     }
   }
 }
@@ -102,15 +103,19 @@ void ClusterScheduler::update_exponents() {
   programs_here_.clear();
   for (const Index job : state_.present) {
     const std::int64_t program = group(job);
-    state_.exponent[job] = estimates_.speedup_of(program);
     const auto place = static_cast<std::size_t>(program + 1);
-    if (jobs_of_program_.size() <= place) jobs_of_program_.resize(place + 1, 0.0);
-    if (jobs_of_program_[place]++ == 0.0) programs_here_.push_back(program);
+    if (programs_.size() <= place) programs_.resize(place + 1);
+    Program& own = programs_[place];
+    if (own.jobs++ == 0.0) {
+      own.exponent = estimates_.speedup_of(program);
+      programs_here_.push_back(program);
+    }
+    state_.exponent[job] = own.exponent;
   }
   SpeedupCurve& all = state_.exponents = {};
   for (const std::int64_t program : programs_here_) {
     const SpeedupCurve& own = estimates_.speedups_of(program);
-    const double jobs = std::exchange(jobs_of_program_[static_cast<std::size_t>(program + 1)], 0.0);
+    const double jobs = std::exchange(programs_[static_cast<std::size_t>(program + 1)].jobs, 0.0);
     const double part = jobs / static_cast<double>(state_.present.size());
     for (std::size_t g = 0; g < kSpeedups; ++g) all[g] += part * own[g];
   }

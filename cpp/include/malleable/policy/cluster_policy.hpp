@@ -150,7 +150,7 @@ struct ClusterState {
   Demand demand(Index job, int pool) const {
     Demand d;
     for (const Phase p : {kMap, kReduce}) {
-      if (!cluster.generic && p != pool) continue;
+      if (cluster.generic ? pool != 0 : p != pool) continue;
       const PhaseState& s = phase(job, p);
       d.running += s.running;
       d.minimum += jobs.minimum_of(p, job);
@@ -226,7 +226,8 @@ class ClusterPolicy {
   virtual void user_changed(const ClusterState&, Index /*job*/, std::size_t /*before*/) {}
   virtual void task_finished(const ClusterState&, Index /*job*/, Phase, Index /*node*/,
                              double /*seconds*/) {}
-  // kNode, kStarts: after tasks of a job became ready, started or ended on slots of a pool.
+  // kNode, kStarts, and kTargets in order: after tasks of a job became ready, started or ended on
+  // slots of a pool, or their estimate changed though none of them has started.
   virtual void counts_changed(const ClusterState&, Index /*job*/, int /*pool*/) {}
   // Chooses nodes for the copies of a block; false: they go to random nodes. `node` has one entry
   // per copy.

@@ -557,9 +557,12 @@ class ClusterScheduler {
   // `take_back_after_`; jobs whose reduce tasks may start in slots that no task wants.
   std::vector<Index> early_, candidates_;
   double take_back_after_ = 0.0;
-  // Programs of present jobs; by program + 1 the number of jobs, while they are counted.
+  // Programs of present jobs; by program + 1 the number of jobs, while they are counted, and p.
+  struct Program {
+    double jobs = 0.0, exponent = 1.0;
+  };
   std::vector<std::int64_t> programs_here_;
-  std::vector<double> jobs_of_program_;
+  std::vector<Program> programs_;
   bool news_ = false;
 };
 
