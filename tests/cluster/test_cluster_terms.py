@@ -44,11 +44,12 @@ def test_lateness_and_tardiness():
 def test_urgent_jobs_start_all_their_tasks_first():
     two = mb.Cluster([{"slots": 2}])
     jobs = mb.ClusterJobs([4, 4], 10, deadline=[45, 20])
-    for objective in ("sum:tardy", "sum:tardiness"):
+    for objective in ("sum:tardy", "sum:tardiness", "sum:strict", "max:strict"):
         assert completions(jobs, "auto", cluster=two, objective=objective) == [40, 20]
     # The first job cannot be in time; the others can, in one order.
     jobs = mb.ClusterJobs([1, 1, 1], 10, deadline=[5, 20, 10], weight=[9, 1, 1])
-    assert completions(jobs, "auto", cluster=ONE, objective="sum:tardy") == [30, 20, 10]
+    for objective in ("sum:tardy", "sum:strict"):
+        assert completions(jobs, "auto", cluster=ONE, objective=objective) == [30, 20, 10]
     # Its reduces need 10 s after its maps.
     jobs = mb.ClusterJobs(**TWO, reduces=[0, 1], reduce_seconds=10, deadline=[20, 20])
     assert completions(jobs, "auto", cluster=ONE, objective="sum:tardy") == [20, 20]

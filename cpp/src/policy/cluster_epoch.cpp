@@ -256,8 +256,9 @@ class Epochs final : public ClusterEpoch {
     const bool may_order = may_share_ && !starts_ && !restarts_.any();
     can_share_ = may_order && !time_matters_;
     const auto known = [&](Kind kind) { return ClusterUrgency::knows(sums, kind); };
-    by_urgency_ =
-        may_order && time_matters_ && !options.effort && options.hysteresis == 0.0 && all(known);
+    strict_ = all([](Kind kind) { return kind == Kind::kStrict; });
+    by_urgency_ = may_order && time_matters_ && !options.effort && options.hysteresis == 0.0 &&
+                  (strict_ || all(known));
     // Jobs that wait to start need expected ends, and what a change gains depends on the work left.
     if (starts_ || restarts_.any()) sizeless_ = false;
   }
@@ -512,7 +513,8 @@ class Epochs final : public ClusterEpoch {
       double& turn = pools_[pool].jobs[row.job].turn;
       if (std::exchange(turn, row.turn) != row.turn) answer.reorder(row.job);
     };
-    slots -= share.urgency.decide(state, pool, how_.epoch.aggregate, state.slots[pool]);
+    const Aggregate aggregate = strict_ ? Aggregate::kSum : how_.epoch.aggregate;
+    slots -= share.urgency.decide(state, pool, aggregate, state.slots[pool]);
     share.urgency.each_other([&](const auto& row) { set(row, row.low); });
     share.urgency.each_first([&](const auto& row) {
       const auto more = std::clamp<std::int64_t>(slots, 0, row.most - row.low);
@@ -571,6 +573,7 @@ class Epochs final : public ClusterEpoch {
   // may share slots by size, with these options; with the present jobs
   bool may_share_, can_share_ = false;
   bool by_urgency_ = false;  // of waiting tasks (policy/cluster_urgency)
+  bool strict_ = false;      // all deadlines are
   Pool pools_[2];
   RestartSlots restarts_;
   PowerShares by_size_;

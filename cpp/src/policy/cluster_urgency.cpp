@@ -77,7 +77,7 @@ Index ClusterUrgency::set(Index at, const ClusterState& state, int pool, Index j
   double rate = state.jobs.weight_of(job);
   row.latest = -kInfinity;
   row.reach = kInfinity;
-  const bool jumps = row.kind == Kind::kTardy;
+  const bool jumps = row.kind == Kind::kTardy || row.kind == Kind::kStrict;
   if (jumps || row.kind == Kind::kTardiness) {
     row.latest = state.jobs.deadline_of(job) - row.tail;
     if (jumps) row.reach = row.latest + tolerance(row.latest);

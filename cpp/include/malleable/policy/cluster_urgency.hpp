@@ -8,6 +8,8 @@
 // the mean time of a job on all slots. Steps that cannot be reached any more do not count; jobs
 // that have nothing else to lose come last, by Smith's ratio (work over weight).
 //
+// Strict deadlines, of all jobs: as many weights as possible meet them, like the sum of tardy jobs.
+//
 // Maximum of responses: the least latest start of a last task first. The jobs are due at the least
 // level that can be reached if work can be divided (kernel/linear_level) and slots are free as soon
 // as running tasks have ended, on average.
@@ -45,6 +47,7 @@ class ClusterUrgency {
   };
 
   // Whether it can compare penalties of this kind, in sums: steps, bends and lines; or in maxima.
+  // It compares strict deadlines only if all jobs have one.
   static bool knows(bool sums, Kind kind) {
     return sums ? !info(kind).endless : kind == Kind::kResponse;
   }
