@@ -162,7 +162,8 @@ class InstanceRule {
   // that of FLEX; for more jobs fewer candidates are tried. For lines this is nearly as good,
   // because the search then begins with the best of many orders.
   void search(const Scene& at) {
-    constexpr std::uint64_t kFullLines = 128, kFullSearch = 80, kNextSearch = 40;  // jobs
+    constexpr std::uint64_t kFullLines = 128, kFullSearch = 160, kFullGangs = 80;  // jobs
+    constexpr std::uint64_t kNextSearch = 40;
     known_.clear();
     for (const std::int64_t id : known_ids_) {
       if (const Index row = at.jobs.find(id); row != kNone) known_.push_back(row);
@@ -170,7 +171,7 @@ class InstanceRule {
     if (known_.size() < order.size()) known_.clear();  // some jobs are new
     const std::uint64_t n = std::max<std::uint64_t>(order.size(), 1);
     const bool lines = at.sums() && of.penalties.linear() && !at.gang();
-    const std::uint64_t full = lines ? kFullLines : kFullSearch;
+    const std::uint64_t full = lines ? kFullLines : at.gang() ? kFullGangs : kFullSearch;
     std::uint64_t effort = kDefaultEffort * full / std::max(n, full);
     if (known_.size() == order.size()) {
       const std::uint64_t many = std::max(n, kNextSearch);
