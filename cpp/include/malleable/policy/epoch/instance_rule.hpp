@@ -218,9 +218,10 @@ class InstanceRule {
   std::optional<std::uint64_t> curved_search(const Scene& at) const {
     constexpr std::uint64_t kFull = 30, kFullLines = 12;  // jobs
     constexpr std::uint64_t kLines = 20, kComing = 10;    // so many times fewer candidates
+    constexpr std::size_t kFewComing = 100;  // jobs; for more a decision would take 10 ms and more
     if (at.options.effort || !at.searches() || !at.jobs.restart.empty()) return at.options.effort;
     const bool lines = at.sums() && of.penalties.linear(), come = at.jobs_come();
-    if (lines && come) return std::nullopt;
+    if (come && (lines || at.jobs.rows() > kFewComing)) return std::nullopt;
     const std::uint64_t full = lines ? kFullLines : kFull;
     const std::uint64_t n = std::max<std::uint64_t>(at.jobs.rows(), full);
     const std::uint64_t effort = kDefaultEffort * full * full / (n * n);
