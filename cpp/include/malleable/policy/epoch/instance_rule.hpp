@@ -158,12 +158,11 @@ class InstanceRule {
   }
 
   // While no jobs have come since the first decision, searches for a plan. As long as the jobs are
-  // the same, the next search begins with its order and is shorter. Up to `full` jobs the plan is
-  // that of FLEX; for more jobs fewer candidates are tried. For lines this is nearly as good,
-  // because the search then begins with the best of many orders.
+  // the same, the next search begins with its order and is shorter. For lines and up to `full` jobs
+  // the plan is that of FLEX; for other penalties and gangs, candidates take ten times as long, and
+  // the more jobs there are, the fewer are tried.
   void search(const Scene& at) {
-    constexpr std::uint64_t kFullLines = 128, kFullSearch = 160, kFullGangs = 80;  // jobs
-    constexpr std::uint64_t kNextSearch = 40;
+    constexpr std::uint64_t kFullSearch = 160, kFullGangs = 80, kNextSearch = 40;  // jobs
     known_.clear();
     for (const std::int64_t id : known_ids_) {
       if (const Index row = at.jobs.find(id); row != kNone) known_.push_back(row);
@@ -171,14 +170,13 @@ class InstanceRule {
     if (known_.size() < order.size()) known_.clear();  // some jobs are new
     const std::uint64_t n = std::max<std::uint64_t>(order.size(), 1);
     const bool lines = at.sums() && of.penalties.linear() && !at.gang();
-    const std::uint64_t full = lines ? kFullLines : at.gang() ? kFullGangs : kFullSearch;
-    std::uint64_t effort = kDefaultEffort * full / std::max(n, full);
+    const std::uint64_t full = at.gang() ? kFullGangs : kFullSearch;
+    std::uint64_t effort = kDefaultEffort;
     if (known_.size() == order.size()) {
       const std::uint64_t many = std::max(n, kNextSearch);
       effort = kDefaultEffort * kNextSearch * kNextSearch / (many * many) / 8;
-    } else if (lines && n > full) {
-      choice_.run(of.problem, of.penalties, kSpread, order);
-      known_.assign(order.begin(), order.end());
+    } else if (!lines) {
+      effort = kDefaultEffort * full / std::max(n, full);
     }
     planned_.emplace();
     flex_.plan(of.problem, of.penalties, at.options.aggregate, {effort, kInfinity, {}, known_},
